@@ -67,7 +67,7 @@ class BooleanMethodTest {
                             "OutboundReadChunkReplyExposer.isInPlace",
                             "a cursor that each user begins anew"),
                     Map.entry(
-                            "OpenedCodec$Idempotence.evaluate",
+                            "DefaultCodecAccess$Idempotence.evaluate",
                             "decodes a call into objects of its own, anew each time"),
                     Map.entry(
                             "InboundResultWriteChunkMatcher.isReduced",

@@ -49,10 +49,10 @@ class LayeringTest {
         "RequesterCredits",
         "OutboundCall",
         "OutboundCallRequestState",
-        "AdvertisedChunks",
+        "OutboundCallChunks",
         "InboundReplyState",
         "OutboundCallChunkPlanner",
-        "OutboundCallSizeCalculator",
+        "OutboundCallAndReplyRoomCalculator",
         "OutboundCallEncoder",
         "WriteChunkSinks",
         "InboundReplyReceiver",
@@ -72,7 +72,7 @@ class LayeringTest {
         "OutboundReplyChunkPlanner",
         "OutboundReplyRdmaWriter",
         "OutboundReadChunkReplyExposer",
-        "ConnectionClosingReplyPromise",
+        "OutboundReplyWorkRequestPromise",
         "ExposedReadChunkReplies",
         "ExposedReadChunkReply",
         "CreditGrantController",
@@ -172,7 +172,7 @@ class LayeringTest {
                         areAnyOf(
                                 "InboundMessageReadListPull",
                                 "InboundPullMemoryBudget",
-                                "ConnectionContext",
+                                "ConnectionSharedState",
                                 "OutboundPayloadStreamWithItems",
                                 "UpperLayerBindingInvoker",
                                 "SendEncoder"))
@@ -184,7 +184,7 @@ class LayeringTest {
     @Test
     void aLinkKnowsNoneOfThoseWhoStandOnIt() {
         noClasses()
-                .that(areAnyOf("ConnectionContext"))
+                .that(areAnyOf("ConnectionSharedState"))
                 .should()
                 .dependOnClassesThat(
                         REQUESTER
@@ -255,7 +255,7 @@ class LayeringTest {
         noClasses()
                 .that()
                 .resideOutsideOfPackages(CLIENT, ACCESS)
-                .and(not(areAnyOf("OpenedCodec")))
+                .and(not(areAnyOf("DefaultCodecAccess")))
                 .should()
                 .dependOnClassesThat()
                 .haveFullyQualifiedName("org.rpcrdma.codec.access.CodecAccess")
@@ -265,7 +265,7 @@ class LayeringTest {
     /** They are found by their names, so that the codec depends on no class that depends on all of it. */
     @Test
     void nobodyNamesWhatIsBehindAnAccessor() {
-        for (String opened : Set.of("OpenedCodec", "capture.OpenedCapture")) {
+        for (String opened : Set.of("DefaultCodecAccess", "capture.DefaultCaptureAccess")) {
             String name = "org.rpcrdma.codec." + opened;
             assertThat(ALL.contain(name)).isTrue();
             noClasses()
@@ -336,12 +336,13 @@ class LayeringTest {
         assertThat(names).contains(REQUESTER_NAMES).contains(RESPONDER_NAMES);
         assertThat(names)
                 .contains(
-                        "ConnectionContext",
+                        "ConnectionSharedState",
                         "InboundMessageReadListPull",
                         "InboundPullMemoryBudget",
                         "OutboundPayloadStreamWithItems",
                         "UpperLayerBindingInvoker",
                         "SendEncoder")
-                .contains("RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "OpenedCodec");
+                .contains(
+                        "RpcRdmaConnection", "RpcRdmaCodec", "RpcRdmaConfig", "DefaultCodecAccess");
     }
 }

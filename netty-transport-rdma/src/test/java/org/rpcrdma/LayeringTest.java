@@ -116,7 +116,7 @@ class LayeringTest {
                 .and()
                 .doNotHaveSimpleName("DisniPointerDataPath")
                 .and()
-                .haveNameNotMatching(".*DisniNativeFields.*")
+                .haveNameNotMatching(".*DisniPrivateFields.*")
                 .should()
                 .dependOnClassesThat()
                 .resideInAnyPackage("com.ibm.disni.verbs.impl..", "java.lang.reflect..")

@@ -9,7 +9,7 @@ import java.util.Objects;
  *
  * @param xid of the call
  * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link ReplyDdpEligibilityException},
- * {@link MalformedReplyException}, {@link ReplyPullException}, {@link ReplyUnmarshalException} or {@link
+ * {@link MalformedReplyException}, {@link ReplyPullException}, {@link LocalReplyDecodeException} or {@link
  *     UnknownOptionalOperationException}
  */
 public record CallFailureMessage(int xid, RpcRdmaException cause) {

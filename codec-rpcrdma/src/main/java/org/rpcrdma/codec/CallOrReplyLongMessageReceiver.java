@@ -12,7 +12,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  */
 final class CallOrReplyLongMessageReceiver {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;

@@ -28,7 +28,7 @@ final class ConnectionDuplicateRequestTracker {
         void execute(InboundCall call);
     }
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final DuplicateRequestCache cache;
     private final Target target;
     private final CRC32C crc = new CRC32C();
@@ -43,7 +43,7 @@ final class ConnectionDuplicateRequestTracker {
     private ScheduledFuture<?> lastCall;
 
     ConnectionDuplicateRequestTracker(
-            ConnectionContext link, DuplicateRequestCache cache, Target target) {
+            ConnectionSharedState link, DuplicateRequestCache cache, Target target) {
         this.link = link;
         this.cache = cache;
         this.target = target;

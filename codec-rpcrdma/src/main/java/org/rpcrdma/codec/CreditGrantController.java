@@ -12,7 +12,7 @@ import org.rpcrdma.codec.internal.UserExceptionLog;
  */
 final class CreditGrantController implements ResponderConnectionLoad {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
 
     /** {@code null} if this side sends no replies in Read chunks. */
     private final ExposedReadChunkReplies waiting;
@@ -42,7 +42,7 @@ final class CreditGrantController implements ResponderConnectionLoad {
      *     completions within the grant; 0 where these are outside of it
      */
     CreditGrantController(
-            ConnectionContext link,
+            ConnectionSharedState link,
             ResponderCredits credits,
             ExposedReadChunkReplies waiting,
             int beyondGrant,

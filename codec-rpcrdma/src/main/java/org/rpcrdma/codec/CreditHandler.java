@@ -14,7 +14,7 @@ import java.util.ArrayDeque;
 final class CreditHandler extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final ArrayDeque<OutboundCall> queue = new ArrayDeque<>();
@@ -170,7 +170,7 @@ final class CreditHandler extends CodecStageHandler {
     }
 
     private void end() {
-        ClosedChannelException cause = queue.isEmpty() ? null : new NotSentException();
+        ClosedChannelException cause = queue.isEmpty() ? null : new CallNotSentException();
         for (OutboundCall call = queue.poll(); call != null; call = queue.poll()) {
             requester.fail(call, call.dequeue(), cause);
         }

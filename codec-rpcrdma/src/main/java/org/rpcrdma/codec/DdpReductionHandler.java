@@ -6,7 +6,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.RecordMarkDetector;
+import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 
 /**
  * Reduction (RFC 8166, 3.4): moves DDP-eligible data items between the payload stream and chunks, as the upper-layer
@@ -17,7 +17,7 @@ final class DdpReductionHandler extends CodecStageHandler
         implements ConnectionDuplicateRequestTracker.Target {
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
     private final RequesterState requester;
     private final ResponderState responder;
@@ -91,7 +91,7 @@ final class DdpReductionHandler extends CodecStageHandler
     }
 
     private void writeUnmarked(ChannelHandlerContext ctx, ByteBuf written, ChannelPromise promise) {
-        ByteBuf message = RecordMarkDetector.without(written, ctx.alloc());
+        ByteBuf message = OutboundRecordMarkDetector.without(written, ctx.alloc());
         ByteBuf answer = marks.answerTo(message, ctx.alloc());
         if (answer != null) {
             write(ctx, answer, ctx.newPromise());
@@ -245,7 +245,7 @@ final class DdpReductionHandler extends CodecStageHandler
             } catch (RpcRdmaException e) {
                 requester.spoil(call, e);
             } catch (Throwable t) {
-                requester.spoil(call, new ReplyUnmarshalException(t));
+                requester.spoil(call, new LocalReplyDecodeException(t));
             }
         }
         if (call.reply.failure() != null) {

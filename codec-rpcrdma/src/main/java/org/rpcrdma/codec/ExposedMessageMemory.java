@@ -31,7 +31,7 @@ final class ExposedMessageMemory {
      * Invalidates all handles, then releases the memory (RFC 8166, 4.4.1). If an invalidation fails, closes the
      * connection first (4.5.4).
      */
-    void fence(ConnectionContext link) {
+    void fence(ConnectionSharedState link) {
         for (int i = 0; i < handleCount; i++) {
             link.invalidate(handles[i]);
         }

@@ -15,7 +15,7 @@ import org.rpcrdma.codec.internal.XidHashMap;
  */
 final class ExposedReadChunkReplies {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ReadChunkReplyConfig limits;
     private final int most;
     private final XidHashMap<ExposedReadChunkReply> byXid = new XidHashMap<>();
@@ -47,7 +47,7 @@ final class ExposedReadChunkReplies {
      * @param credits the highest grant, which bounds the waiting replies: a requester that has announced these replies
      *     keeps the credit of each call until it sends the pull completion
      */
-    ExposedReadChunkReplies(ConnectionContext link, ReadChunkReplyConfig limits, int credits) {
+    ExposedReadChunkReplies(ConnectionSharedState link, ReadChunkReplyConfig limits, int credits) {
         this.link = link;
         this.limits = limits;
         most = limits.areAnnounced() ? credits : limits.maxWaiting();

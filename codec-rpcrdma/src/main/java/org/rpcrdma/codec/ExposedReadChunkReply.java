@@ -28,7 +28,7 @@ final class ExposedReadChunkReply {
         return bytes;
     }
 
-    void free(ConnectionContext link) {
+    void free(ConnectionSharedState link) {
         exposed.fence(link);
         bytes = 0;
     }

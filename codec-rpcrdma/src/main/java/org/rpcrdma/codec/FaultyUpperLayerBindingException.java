@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 /**
  * An upper-layer binding has thrown an unexpected exception. Only the call it was asked about fails: with a {@link
- * MarshalException} when nothing was sent, with a {@link ReplyUnmarshalException} when the reply has come, and with
+ * MarshalException} when nothing was sent, with a {@link LocalReplyDecodeException} when the reply has come, and with
  * SYSTEM_ERR at a responder.
  */
 final class FaultyUpperLayerBindingException extends Exception {

@@ -15,7 +15,7 @@ import java.io.IOException;
  */
 final class FlushSchedulingHandler extends CodecStageHandler {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final FlushScheduler flushes;
     private ChannelPipeline pipeline;

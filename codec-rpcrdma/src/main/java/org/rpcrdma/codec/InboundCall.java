@@ -10,7 +10,7 @@ import io.netty.buffer.ByteBuf;
  *
  * <p>Other classes read the fields; only this class writes them.
  */
-final class InboundCall extends UnansweredCallListNode {
+final class InboundCall extends UnansweredCallNode {
 
     /** Progress of a call. */
     enum State {

@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReadChunkLayout;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 
 /**
  * Validates the pulled arguments of a call: only DDP-eligible items may be reduced, and each chunk must have the length
@@ -19,14 +19,14 @@ final class InboundCallDdpEligibilityValidator {
     private static final InboundMessageRefusal GARBAGE =
             InboundMessageRefusal.garbageArguments("chunk and argument differ in length");
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
 
     // Scratch.
     private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
     private final UpperLayerBindingInvoker procedure = new UpperLayerBindingInvoker();
     private final XdrCursor cursor = new XdrCursor();
 
-    InboundCallDdpEligibilityValidator(ConnectionContext link) {
+    InboundCallDdpEligibilityValidator(ConnectionSharedState link) {
         this.link = link;
     }
 
@@ -38,7 +38,7 @@ final class InboundCallDdpEligibilityValidator {
      */
     InboundMessageRefusal check(InboundCall call) throws FaultyUpperLayerBindingException {
         ByteBuf whole = call.request.message;
-        ReadChunkLayout layout = call.request.pull.layout();
+        ReassembledPayloadStreamLayout layout = call.request.pull.layout();
         if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.isReductionAllowed()) {
             return NOT_ELIGIBLE;
         }
@@ -65,7 +65,7 @@ final class InboundCallDdpEligibilityValidator {
     static RpcMessage inParts(InboundCall call, ByteBuf memory) {
         RpcMessage message = new RpcMessage(memory);
         if (call.request.hasItems()) {
-            ReadChunkLayout layout = call.request.pull.layout();
+            ReassembledPayloadStreamLayout layout = call.request.pull.layout();
             for (int i = 0; i < layout.chunks(); i++) {
                 message.addItem(
                         layout.position(i),

@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.ByteProcessor;
 import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReadChunkLayout;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 
 /**
  * Received part of an inbound call: an RPC message, inline or in Read chunks, or an optional operation. Other classes
@@ -88,7 +88,7 @@ final class InboundCallPayload {
             message.forEachByte(message.readerIndex(), length, processor);
             return;
         }
-        ReadChunkLayout layout = pull.layout();
+        ReassembledPayloadStreamLayout layout = pull.layout();
         int left = length;
         for (int piece = 0; piece < layout.pieces(); piece++) {
             int bytes = Math.min(left, layout.pieceLength(piece));

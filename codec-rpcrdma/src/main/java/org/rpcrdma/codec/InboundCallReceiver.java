@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  */
 final class InboundCallReceiver {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;
     private final InboundChunkListValidator checks;

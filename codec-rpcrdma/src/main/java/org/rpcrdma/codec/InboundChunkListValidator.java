@@ -3,8 +3,8 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Validates a decoded transport header before memory is allocated or anything is read or delivered. */
@@ -13,10 +13,10 @@ final class InboundChunkListValidator {
     private static final InboundMessageRefusal OTHER_XID =
             InboundMessageRefusal.chunkError("payload with another XID");
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RpcRdmaConfig config;
 
-    InboundChunkListValidator(ConnectionContext link) {
+    InboundChunkListValidator(ConnectionSharedState link) {
         this.link = link;
         config = link.config();
     }
@@ -29,7 +29,10 @@ final class InboundChunkListValidator {
      * @return why it is refused; {@code null} when it is not
      */
     InboundMessageRefusal call(
-            ByteBuf message, TransportHeader header, int payload, ReadChunkLayout layout) {
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            ReassembledPayloadStreamLayout layout) {
         boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
         if (header.isPlain()) { // no lists to validate
             return header.payloadXid() == header.xid() ? null : OTHER_XID;
@@ -70,7 +73,7 @@ final class InboundChunkListValidator {
         return problem == null ? null : InboundMessageRefusal.chunkError(problem);
     }
 
-    private String compute(ReadChunkLayout layout, ReadList reads, long stream) {
+    private String compute(ReassembledPayloadStreamLayout layout, ReadList reads, long stream) {
         return layout.compute(
                 reads,
                 stream,
@@ -91,7 +94,7 @@ final class InboundChunkListValidator {
             ByteBuf message,
             TransportHeader header,
             int payload,
-            ReadChunkLayout layout) {
+            ReassembledPayloadStreamLayout layout) {
         if (header.isPlain() && offered.writes().chunks() == 0) {
             return header.payloadXid() == header.xid() ? null : OTHER_XID.problem();
         }
@@ -132,7 +135,10 @@ final class InboundChunkListValidator {
 
     /** Validates a reply in Read chunks like a call, before memory is allocated or an RDMA Read is posted. */
     private String pulled(
-            ByteBuf message, TransportHeader header, int payload, ReadChunkLayout layout) {
+            ByteBuf message,
+            TransportHeader header,
+            int payload,
+            ReassembledPayloadStreamLayout layout) {
         ReadList reads = header.reads();
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         long stream = isLong ? reads.chunkLength(0) : (long) message.writerIndex() - payload;

@@ -2,26 +2,26 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
 /** Receives RDMA_ERROR at a requester (RFC 8166, 4.5); an error is never answered. */
 final class InboundErrorReceiver {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
-    private final OutboundCallSizeCalculator sizes;
+    private final OutboundCallAndReplyRoomCalculator sizes;
 
-    InboundErrorReceiver(ConnectionContext link, RequesterState requester) {
+    InboundErrorReceiver(ConnectionSharedState link, RequesterState requester) {
         this.link = link;
         this.requester = requester;
-        sizes = new OutboundCallSizeCalculator(link);
+        sizes = new OutboundCallAndReplyRoomCalculator(link);
     }
 
     /** Returns the call that has failed; {@code null} when the error was dropped. */
     OutboundCall receive(ByteBuf message, TransportHeader header) {
-        TransportError error = TransportError.decode(message);
+        RdmaErrorMessage error = RdmaErrorMessage.decode(message);
         OutboundCall call = requester.unanswered(header.xid());
         if (error == null && !isFirstOfVersionTwo(header.xid())) {
             link.drop(
@@ -58,20 +58,20 @@ final class InboundErrorReceiver {
     }
 
     /** Reason why the error does not match the call; {@code null} if it matches. */
-    private static String problem(TransportError error, OutboundCall call) {
+    private static String problem(RdmaErrorMessage error, OutboundCall call) {
         if (error.isEmptyRange()) {
             return "ERR_VERS with an empty range";
         }
-        return error.code() == TransportError.INVAL_OPTION && !call.request.isOption()
+        return error.code() == RdmaErrorMessage.INVAL_OPTION && !call.request.isOption()
                 ? "INVAL_OPTION for a call that is no option"
                 : null;
     }
 
-    private RpcRdmaException exception(TransportError error, OutboundCall call) {
+    private RpcRdmaException exception(RdmaErrorMessage error, OutboundCall call) {
         return switch (error.code()) {
-            case TransportError.ERR_VERS ->
+            case RdmaErrorMessage.ERR_VERS ->
                     new UnsupportedVersionException(error.lowest(), error.highest());
-            case TransportError.INVAL_OPTION ->
+            case RdmaErrorMessage.INVAL_OPTION ->
                     new UnknownOptionalOperationException(call.request.option().type());
             default -> remoteChunkException(call);
         };

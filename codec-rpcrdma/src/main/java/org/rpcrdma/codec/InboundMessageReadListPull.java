@@ -10,8 +10,8 @@ import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.codec.internal.RpcRdmaFlightEvents;
-import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -33,10 +33,10 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
         DONE
     }
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final InboundPullMemoryBudget pulls;
 
-    private final ReadChunkLayout layout = new ReadChunkLayout();
+    private final ReassembledPayloadStreamLayout layout = new ReassembledPayloadStreamLayout();
 
     /** Header of a message that is not yet known to be a call or a reply; otherwise unused. */
     private final TransportHeader header = new TransportHeader();
@@ -66,7 +66,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
     private boolean hasFailed;
     private boolean isRefused;
 
-    InboundMessageReadListPull(ConnectionContext link, InboundPullMemoryBudget pulls) {
+    InboundMessageReadListPull(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
         this.link = link;
         this.pulls = pulls;
     }
@@ -92,7 +92,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
     }
 
     /** Layout of the rebuilt message; computed before {@link #tryAllocate}. */
-    ReadChunkLayout layout() {
+    ReassembledPayloadStreamLayout layout() {
         return layout;
     }
 

@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 /**
  * Reason to refuse a message, with its consequences: counter, log line, answer to the peer and exception for the user.
- * {@link ConnectionContext#report} counts and logs it; the role that holds the message answers. Immutable.
+ * {@link ConnectionSharedState#report} counts and logs it; the role that holds the message answers. Immutable.
  *
  * @param counter of this reason, in addition to the counter of the answer; {@code null} for none
  * @param problem text for the log and for the user
@@ -82,7 +82,7 @@ record InboundMessageRefusal(
     /** Refusal of a call whose reply fits none of the offered chunks. */
     static InboundMessageRefusal replyTooLong(String problem) {
         return new InboundMessageRefusal(
-                null, problem, Answer.ERR_CHUNK, new ReplyTooLongException(problem));
+                null, problem, Answer.ERR_CHUNK, new OutboundReplyTooLongException(problem));
     }
 
     /** Refusal of an optional operation without a handler. */

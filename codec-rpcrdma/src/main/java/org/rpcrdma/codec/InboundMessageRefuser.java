@@ -6,14 +6,14 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import java.nio.channels.ClosedChannelException;
-import org.rpcrdma.codec.wire.InboundMessageDirection;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.InboundRpcMessageType;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Decides which messages are refused because of their header, and answers refused calls (RFC 8166, 4.5). */
 final class InboundMessageRefuser {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;
@@ -69,17 +69,17 @@ final class InboundMessageRefuser {
     }
 
     /**
-     * Refusal of a message with a bad header: only calls are answered. A message of undetermined
-     * direction counts as a call at the accepting side.
+     * Refusal of a message with a bad header: only calls are answered. A message that may be a call or a reply counts
+     * as a call at the accepting side.
      *
      * @param dropped counter for a message that is not a call
      */
     InboundMessageRefusal ofHeader(
-            InboundMessageDirection direction, RpcRdmaCounter dropped, String what) {
+            InboundRpcMessageType messageType, RpcRdmaCounter dropped, String what) {
         boolean isCall =
-                direction == InboundMessageDirection.UNKNOWN
+                messageType == InboundRpcMessageType.UNKNOWN
                         ? link.isServer()
-                        : direction == InboundMessageDirection.CALL && responder.isOpen();
+                        : messageType == InboundRpcMessageType.CALL && responder.isOpen();
         return isCall
                 ? InboundMessageRefusal.chunkError(what)
                 : InboundMessageRefusal.drop(dropped, what);
@@ -91,12 +91,12 @@ final class InboundMessageRefuser {
         switch (refusal.answer()) {
             case ERR_VERS -> sendVersions(ctx, header);
             case ERR_CHUNK ->
-                    sendError(ctx, header, TransportError.ERR_CHUNK, responder.chunkErrorSent());
+                    sendError(ctx, header, RdmaErrorMessage.ERR_CHUNK, responder.chunkErrorSent());
             case INVAL_OPTION ->
                     sendError(
                             ctx,
                             header,
-                            TransportError.INVAL_OPTION,
+                            RdmaErrorMessage.INVAL_OPTION,
                             ChannelFutureListener.CLOSE_ON_FAILURE);
             default -> {} // no answer
         }
@@ -104,9 +104,9 @@ final class InboundMessageRefuser {
 
     private void sendVersions(ChannelHandlerContext ctx, TransportHeader header) {
         responder.refused();
-        ByteBuf out = buffer(TransportError.ERR_VERS_BYTES);
+        ByteBuf out = buffer(RdmaErrorMessage.ERR_VERS_BYTES);
         if (out != null) {
-            TransportError.encodeVersions(
+            RdmaErrorMessage.encodeVersions(
                     out, header.xid(), header.version(), grant(), link.versions().highest());
             sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
         }
@@ -118,9 +118,9 @@ final class InboundMessageRefuser {
             int code,
             ChannelFutureListener then) {
         responder.refused();
-        ByteBuf out = buffer(TransportError.ERR_CHUNK_BYTES);
+        ByteBuf out = buffer(RdmaErrorMessage.ERR_CHUNK_BYTES);
         if (out != null) {
-            TransportError.encode(out, header.xid(), header.version(), grant(), code);
+            RdmaErrorMessage.encode(out, header.xid(), header.version(), grant(), code);
             sendError(ctx, out, then);
         }
     }
@@ -149,14 +149,14 @@ final class InboundMessageRefuser {
 
     /** ERR_CHUNK, or BAD_HEADER in version 2, in the place of a reply. Its refusal was already reported. */
     void answer(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
-        ByteBuf out = buffer(TransportError.ERR_CHUNK_BYTES);
+        ByteBuf out = buffer(RdmaErrorMessage.ERR_CHUNK_BYTES);
         if (out == null) {
             responder.finish(call);
             promise.tryFailure(new ClosedChannelException());
             return;
         }
-        TransportError.encode(
-                out, call.xid, call.protocol.number(), grant(), TransportError.ERR_CHUNK);
+        RdmaErrorMessage.encode(
+                out, call.xid, call.protocol.number(), grant(), RdmaErrorMessage.ERR_CHUNK);
         responder.finish(call);
         ctx.write(out, promise.unvoid().addListener(responder.chunkErrorSent()));
     }

@@ -3,13 +3,13 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import org.rpcrdma.codec.wire.InboundMessageDirection;
+import org.rpcrdma.codec.wire.InboundRpcMessageType;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Decodes optional operations of version 2, and matches replies to their calls. */
 final class InboundOptionalOperationReceiver {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final ConnectionMetrics metrics;
@@ -32,23 +32,23 @@ final class InboundOptionalOperationReceiver {
             ChannelHandlerContext ctx,
             ByteBuf message,
             TransportHeader header,
-            InboundMessageDirection direction) {
+            InboundRpcMessageType messageType) {
         int type = OptionalOperationMessage.type(message);
         OptionalOperationHandler handler = link.config().versionTwo().option(type);
-        boolean isReply = direction == InboundMessageDirection.REPLY;
-        if (direction != InboundMessageDirection.UNKNOWN && handler == null) {
+        boolean isReply = messageType == InboundRpcMessageType.REPLY;
+        if (messageType != InboundRpcMessageType.UNKNOWN && handler == null) {
             receiveUnknown(ctx, header, type, isReply);
             return false;
         }
         String problem =
-                direction == InboundMessageDirection.UNKNOWN
+                messageType == InboundRpcMessageType.UNKNOWN
                         ? "option that is neither a call nor a reply"
                         : OptionalOperationMessage.problem(message, isReply, handler.payload());
         if (problem != null) {
             errors.refuse(
                     ctx,
                     header,
-                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_BAD_REPLY, problem));
+                    errors.ofHeader(messageType, RpcRdmaCounter.DROPPED_BAD_REPLY, problem));
             return false;
         }
         return isReply

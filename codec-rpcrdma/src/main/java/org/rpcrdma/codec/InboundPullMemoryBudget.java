@@ -12,7 +12,7 @@ import org.rpcrdma.codec.internal.XidHashMap;
  */
 final class InboundPullMemoryBudget {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
 
     /** Messages that may be calls or replies, by XID. */
     private final XidHashMap<CallOrReplyLongMessageState> unclassified = new XidHashMap<>();
@@ -33,7 +33,7 @@ final class InboundPullMemoryBudget {
     /** Whether the first held message lacked registered memory. */
     private boolean isLacking;
 
-    InboundPullMemoryBudget(ConnectionContext link) {
+    InboundPullMemoryBudget(ConnectionSharedState link) {
         this.link = link;
         spares = new ObjectPool<>(() -> new InboundMessageReadListPull(link, this));
         retry = new RegisteredMemoryRetryTimer(link, this::readHeld);

@@ -15,11 +15,11 @@ final class InboundReplyAssembler {
     /** The most bytes beyond a result's length that are accepted as its round-up. */
     private static final int MOST_ROUND_UP = 3;
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final XdrCursor cursor = new XdrCursor();
     private final InboundResultWriteChunkMatcher chunks = new InboundResultWriteChunkMatcher();
 
-    InboundReplyAssembler(ConnectionContext link) {
+    InboundReplyAssembler(ConnectionSharedState link) {
         this.link = link;
     }
 

@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  */
 final class InboundReplyReceiver {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
     private final RequesterState requester;
     private final InboundPullMemoryBudget pulls;
@@ -19,7 +19,7 @@ final class InboundReplyReceiver {
     private final OutboundCallEncoder encoder;
 
     InboundReplyReceiver(
-            ConnectionContext link,
+            ConnectionSharedState link,
             RequesterState requester,
             InboundPullMemoryBudget pulls,
             InboundChunkListValidator checks,

@@ -13,7 +13,7 @@ final class LongMessageHandler extends CodecStageHandler {
     private final ResponderLongMessages inbound;
 
     LongMessageHandler(RpcRdmaConnection connection) {
-        ConnectionContext link = connection.link();
+        ConnectionSharedState link = connection.link();
         InboundPullMemoryBudget pulls = connection.pulls();
         outbound = new RequesterLongReplyReceiver(this, link, connection.requester(), pulls);
         inbound = new ResponderLongMessages(this, link, connection.responder(), pulls);

@@ -14,7 +14,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class OptionalOperationDispatcher extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
 

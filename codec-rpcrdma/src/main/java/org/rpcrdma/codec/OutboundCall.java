@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * responder, {@link #reply} the answer. Belongs to one {@link RequesterState} and its event loop, and is reused for
  * later calls.
  */
-final class OutboundCall extends UnansweredCallListNode {
+final class OutboundCall extends UnansweredCallNode {
 
     private enum State {
         /** Being planned, or waiting for a credit. */
@@ -26,13 +26,13 @@ final class OutboundCall extends UnansweredCallListNode {
     private static final int LEAST_ROOM = 1024;
 
     final OutboundCallRequestState request = new OutboundCallRequestState();
-    final AdvertisedChunks chunks = new AdvertisedChunks();
+    final OutboundCallChunks chunks = new OutboundCallChunks();
     final InboundReplyState reply = new InboundReplyState();
 
     /** First the lists of the call, then those of the reply. */
     final TransportHeader header = new TransportHeader();
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
 
     private State state = State.QUEUED;
     private int xid;
@@ -52,7 +52,7 @@ final class OutboundCall extends UnansweredCallListNode {
     /** Number of pull completions sent before the call. */
     private long completionsBefore;
 
-    OutboundCall(ConnectionContext link) {
+    OutboundCall(ConnectionSharedState link) {
         this.link = link;
     }
 

@@ -19,9 +19,9 @@ final class OutboundCallChunkPlanner {
     private static final long REPLY_HEADER_BYTES =
             OncRpcHeaderDecoder.REPLY_HEADER_BYTES + OncRpcHeaderDecoder.MAXIMUM_VERIFIER_BYTES;
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RpcRdmaConfig config;
-    private final OutboundCallSizeCalculator sizes;
+    private final OutboundCallAndReplyRoomCalculator sizes;
 
     /** Whether outbound calls may have chunks. */
     private final boolean mayHaveChunks;
@@ -41,11 +41,11 @@ final class OutboundCallChunkPlanner {
     /**
      * @param rpc has taken the first words of the call that is planned
      */
-    OutboundCallChunkPlanner(ConnectionContext link, OncRpcHeaderDecoder rpc) {
+    OutboundCallChunkPlanner(ConnectionSharedState link, OncRpcHeaderDecoder rpc) {
         this.rpc = rpc;
         this.link = link;
         config = link.config();
-        sizes = new OutboundCallSizeCalculator(link);
+        sizes = new OutboundCallAndReplyRoomCalculator(link);
         mayHaveChunks = link.callsMayHaveChunks();
     }
 
@@ -143,7 +143,7 @@ final class OutboundCallChunkPlanner {
         if (!call.request.procedure.isReducible()) {
             replyMaximum = total + GSS_OVERHEAD;
         } else if (limits.sinks() > 0
-                && (isForced || !OutboundCallSizeCalculator.areResultsShort(call, total))) {
+                && (isForced || !OutboundCallAndReplyRoomCalculator.areResultsShort(call, total))) {
             replyMaximum = REPLY_HEADER_BYTES + limits.fixedBytes();
             addSinks(call);
         } else {
@@ -239,19 +239,21 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ arguments
 
     /** Moves eligible arguments into Read chunks when the call fits inline only without them. */
-    private OutboundCallForm form(OutboundCall call) throws FaultyUpperLayerBindingException {
+    private OutboundCallTransferForm form(OutboundCall call)
+            throws FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         UpperLayerBindingInvoker procedure = call.request.procedure;
         ByteBuf message = payload.stream();
         if (message.readableBytes() <= sizes.inlineRoom(call, 0)) {
-            return OutboundCallForm.INLINE;
+            return OutboundCallTransferForm.INLINE;
         }
         if (!procedure.isReducible() || !mayHaveChunks) {
-            return OutboundCallForm.LONG;
+            return OutboundCallTransferForm.LONG;
         }
         XdrCursor in = argumentsOf(message, ReducedItemPredicate.NONE);
         if (!procedure.walkArguments(in)) {
-            return OutboundCallForm.LONG; // not reduced: the responder reports bad arguments
+            // Not reduced: the responder reports bad arguments.
+            return OutboundCallTransferForm.LONG;
         }
         OutboundReducedItems items = payload.items();
         int most = procedure.mostChunks(config);
@@ -261,10 +263,10 @@ final class OutboundCallChunkPlanner {
             }
         }
         if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count())) {
-            return OutboundCallForm.REDUCED;
+            return OutboundCallTransferForm.REDUCED;
         }
         items.clear(); // not reduced: its one handle needs one Send With Invalidate
-        return OutboundCallForm.LONG;
+        return OutboundCallTransferForm.LONG;
     }
 
     private boolean mayReduce(XdrCursor in, int item) {
@@ -284,7 +286,7 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Moves the items of the user into Read chunks, or back into the payload if the call is short or not reducible. */
-    private OutboundCallForm formOfItems(OutboundCall call, RpcMessage message)
+    private OutboundCallTransferForm formOfItems(OutboundCall call, RpcMessage message)
             throws RpcRdmaException, FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         UpperLayerBindingInvoker procedure = call.request.procedure;
@@ -292,12 +294,12 @@ final class OutboundCallChunkPlanner {
         if (message.wholeLength() <= sizes.inlineRoom(call, 0)) {
             sizes.checkLength(message.wholeLength());
             payload.sendWhole();
-            return OutboundCallForm.INLINE;
+            return OutboundCallTransferForm.INLINE;
         }
         if (!procedure.isReducible() || !mayHaveChunks) {
             sizes.checkLength(message.wholeLength());
             merge(payload, message);
-            return OutboundCallForm.LONG;
+            return OutboundCallTransferForm.LONG;
         }
         ByteBuf stream = payload.stream();
         XdrCursor in = argumentsOf(stream, message.reduction());
@@ -306,8 +308,8 @@ final class OutboundCallChunkPlanner {
         addItems(payload, message, stream);
         OutboundDdpEligibilityValidator.complete(isComplete);
         return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count())
-                ? OutboundCallForm.REDUCED
-                : OutboundCallForm.LONG;
+                ? OutboundCallTransferForm.REDUCED
+                : OutboundCallTransferForm.LONG;
     }
 
     private void addItems(

@@ -11,12 +11,12 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  */
 final class OutboundCallEncoder {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final SendEncoder sends;
     private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
 
-    OutboundCallEncoder(ConnectionContext link, RequesterState requester, SendEncoder sends) {
+    OutboundCallEncoder(ConnectionSharedState link, RequesterState requester, SendEncoder sends) {
         this.link = link;
         this.requester = requester;
         this.sends = sends;
@@ -30,10 +30,10 @@ final class OutboundCallEncoder {
         if (option != null) {
             return sends.option(protocol, option, credit);
         }
-        OutboundCallForm form = request.form();
+        OutboundCallTransferForm form = request.form();
         call.header.set(
                 call.xid(), protocol.number(), credit, form.procedure(), OncRpcHeaderDecoder.CALL);
-        boolean isInPlace = form != OutboundCallForm.INLINE && exposeArguments(call, form);
+        boolean isInPlace = form != OutboundCallTransferForm.INLINE && exposeArguments(call, form);
         if (call.chunks.hasRoom()) {
             exposeRoom(call);
         }
@@ -51,10 +51,10 @@ final class OutboundCallEncoder {
     }
 
     /** Exposes the arguments; returns whether the memory of the payload stream itself is exposed, not a copy. */
-    private boolean exposeArguments(OutboundCall call, OutboundCallForm form) {
+    private boolean exposeArguments(OutboundCall call, OutboundCallTransferForm form) {
         ByteBuf stream = call.request.payload.stream();
         boolean isInPlace =
-                form == OutboundCallForm.LONG
+                form == OutboundCallTransferForm.LONG
                         && exposeArgument(
                                 call, stream, 0, stream.readerIndex(), stream.readableBytes());
         OutboundReducedItems items = call.request.payload.items();

@@ -17,7 +17,7 @@ final class OutboundCallRequestState {
     /** An optional operation in the place of an RPC message. Owned. */
     private OptionalOperationMessage option;
 
-    private OutboundCallForm form = OutboundCallForm.INLINE;
+    private OutboundCallTransferForm form = OutboundCallTransferForm.INLINE;
 
     /** The longest payload stream of the reply, without the results in Write chunks. */
     private long replyMaximum;
@@ -73,11 +73,11 @@ final class OutboundCallRequestState {
         return replyLimit;
     }
 
-    void send(OutboundCallForm decided) {
+    void send(OutboundCallTransferForm decided) {
         form = decided;
     }
 
-    OutboundCallForm form() {
+    OutboundCallTransferForm form() {
         return form;
     }
 
@@ -90,7 +90,7 @@ final class OutboundCallRequestState {
         procedure.clear();
         ReferenceCountUtil.release(option);
         option = null;
-        form = OutboundCallForm.INLINE;
+        form = OutboundCallTransferForm.INLINE;
         replyMaximum = 0;
         replyLimit = 0;
         startNanos = 0;

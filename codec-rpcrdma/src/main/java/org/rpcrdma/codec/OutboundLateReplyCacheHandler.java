@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.codec.wire.RecordMarkDetector;
+import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 
 /**
  * Passes replies that RPC handlers write after the channel was closed to the duplicate request cache. Such a channel
@@ -23,7 +23,7 @@ final class OutboundLateReplyCacheHandler extends ChannelOutboundHandlerAdapter 
     public void write(ChannelHandlerContext ctx, Object written, ChannelPromise promise) {
         Object message =
                 written instanceof ByteBuf bytes
-                        ? RecordMarkDetector.without(bytes, ctx.alloc())
+                        ? OutboundRecordMarkDetector.without(bytes, ctx.alloc())
                         : written;
         duplicates.answeredLate(message);
         ctx.write(message, promise);

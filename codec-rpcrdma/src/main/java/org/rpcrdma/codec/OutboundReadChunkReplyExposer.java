@@ -16,13 +16,13 @@ final class OutboundReadChunkReplyExposer {
     /** More segments cost more than a copy: each costs a registration, an RDMA Read and a check at the peer. */
     private static final int MOST_PIECES = 8;
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ResponderState responder;
     private final OutboundPayloadStreamPieceIterator stream =
             new OutboundPayloadStreamPieceIterator();
     private boolean isLacking;
 
-    OutboundReadChunkReplyExposer(ConnectionContext link, ResponderState responder) {
+    OutboundReadChunkReplyExposer(ConnectionSharedState link, ResponderState responder) {
         this.link = link;
         this.responder = responder;
     }

@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.RecordMarkDetector;
+import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 
 /**
  * Record marks (RFC 5531, 11) of handlers written for TCP, which RPC-over-RDMA does not use (RFC 8166, 3.2). Bytes that
@@ -28,7 +28,7 @@ final class OutboundRecordMarkRemover {
      */
     static boolean mayHaveMark(OncRpcHeaderDecoder start, ByteBuf message) {
         return !OncRpcHeaderDecoder.isType(start.type())
-                || RecordMarkDetector.mayBe(start.xid(), message.readableBytes());
+                || OutboundRecordMarkDetector.mayBe(start.xid(), message.readableBytes());
     }
 
     /**
@@ -41,8 +41,11 @@ final class OutboundRecordMarkRemover {
         if (OncRpcHeaderDecoder.isMessage(bytes) || connection.writeProblem() != null) {
             return null;
         }
-        boolean mayHaveMark = bytes.readableBytes() >= RecordMarkDetector.BYTES + 4;
-        int xid = mayHaveMark ? bytes.getInt(bytes.readerIndex() + RecordMarkDetector.BYTES) : 0;
+        boolean mayHaveMark = bytes.readableBytes() >= OutboundRecordMarkDetector.BYTES + 4;
+        int xid =
+                mayHaveMark
+                        ? bytes.getInt(bytes.readerIndex() + OutboundRecordMarkDetector.BYTES)
+                        : 0;
         boolean isAnswer = mayHaveMark && connection.responder().call(xid) != null;
         connection
                 .link()

@@ -10,10 +10,10 @@ import org.rpcrdma.codec.wire.WriteList;
 /** Plans a reply: assigns eligible results to the Write chunks of the call (RFC 8166, 4.3.2). */
 final class OutboundReplyChunkPlanner {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final XdrCursor cursor = new XdrCursor();
 
-    OutboundReplyChunkPlanner(ConnectionContext link) {
+    OutboundReplyChunkPlanner(ConnectionSharedState link) {
         this.link = link;
     }
 

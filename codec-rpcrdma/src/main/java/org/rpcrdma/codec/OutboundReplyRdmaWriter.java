@@ -13,23 +13,23 @@ import org.rpcrdma.codec.wire.WriteList;
  */
 final class OutboundReplyRdmaWriter {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ResponderState responder;
     private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
     private final OutboundPayloadStreamPieceIterator stream =
             new OutboundPayloadStreamPieceIterator();
 
-    OutboundReplyRdmaWriter(ConnectionContext link, ResponderState responder) {
+    OutboundReplyRdmaWriter(ConnectionSharedState link, ResponderState responder) {
         this.link = link;
         this.responder = responder;
     }
 
     /**
-     * Writes the items into their Write chunks and, in the form {@link OutboundReplyForm#REPLY_CHUNK}, the payload
-     * stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
+     * Writes the items into their Write chunks and, in the form {@link OutboundReplyTransferForm#REPLY_CHUNK}, the
+     * payload stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
      */
     void write(ChannelHandlerContext ctx, InboundCall call) {
-        boolean isInReplyChunk = call.reply.form == OutboundReplyForm.REPLY_CHUNK;
+        boolean isInReplyChunk = call.reply.form == OutboundReplyTransferForm.REPLY_CHUNK;
         writeItems(ctx, call, call.chunks.header.writes());
         writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
     }

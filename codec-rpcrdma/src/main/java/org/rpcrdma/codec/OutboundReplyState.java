@@ -16,7 +16,7 @@ final class OutboundReplyState {
     OptionalOperationMessage option;
 
     /** Form of the payload stream. */
-    OutboundReplyForm form = OutboundReplyForm.INLINE;
+    OutboundReplyTransferForm form = OutboundReplyTransferForm.INLINE;
 
     /** Transport error in the place of a reply; {@code null} for a reply. */
     InboundMessageRefusal refusal;
@@ -25,7 +25,7 @@ final class OutboundReplyState {
     void replace(ByteBuf error) {
         payload.clear();
         payload.take(error);
-        form = OutboundReplyForm.INLINE;
+        form = OutboundReplyTransferForm.INLINE;
     }
 
     /** Takes over the reply to an optional operation. */
@@ -34,7 +34,7 @@ final class OutboundReplyState {
     }
 
     /** Sets the form of the payload stream. */
-    void send(OutboundReplyForm decided) {
+    void send(OutboundReplyTransferForm decided) {
         form = decided;
     }
 
@@ -50,7 +50,7 @@ final class OutboundReplyState {
             option.release();
             option = null;
         }
-        form = OutboundReplyForm.INLINE;
+        form = OutboundReplyTransferForm.INLINE;
         refusal = null;
     }
 }

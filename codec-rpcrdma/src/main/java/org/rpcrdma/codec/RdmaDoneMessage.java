@@ -34,7 +34,7 @@ record RdmaDoneMessage(int xid, int version, boolean invalidates, int handle) {
      * Completion after all Reads have succeeded: invalidates the handle if it is the only one and both sides have
      * announced it.
      */
-    static RdmaDoneMessage of(int xid, int version, ReadList reads, ConnectionContext link) {
+    static RdmaDoneMessage of(int xid, int version, ReadList reads, ConnectionSharedState link) {
         boolean isSingle = link.bothTakeInvalidate();
         for (int i = 1; i < reads.segments(); i++) {
             isSingle &= reads.handle(i) == reads.handle(0);
@@ -54,7 +54,7 @@ record RdmaDoneMessage(int xid, int version, boolean invalidates, int handle) {
     }
 
     /** Builds the Send. */
-    Object encode(ConnectionContext link, int credit) {
+    Object encode(ConnectionSharedState link, int credit) {
         ByteBuf out;
         if (version == TransportHeader.VERSION_ONE) {
             out = link.buffer(TransportHeader.DONE_BYTES);

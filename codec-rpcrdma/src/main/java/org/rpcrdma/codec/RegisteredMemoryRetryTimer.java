@@ -15,14 +15,14 @@ final class RegisteredMemoryRetryTimer {
     private static final long SHORTEST_MILLIS = 1;
     private static final long LONGEST_MILLIS = 128;
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final Runnable attempt;
     private long pause = SHORTEST_MILLIS;
 
     /** {@code null} while no attempt is scheduled. */
     private ScheduledFuture<?> timer;
 
-    RegisteredMemoryRetryTimer(ConnectionContext link, Runnable attempt) {
+    RegisteredMemoryRetryTimer(ConnectionSharedState link, Runnable attempt) {
         this.link = link;
         this.attempt = attempt;
     }

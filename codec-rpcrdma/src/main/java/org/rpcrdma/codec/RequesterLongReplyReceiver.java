@@ -12,7 +12,7 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 final class RequesterLongReplyReceiver {
 
     private final CodecStageHandler stage;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final InboundPullMemoryBudget pulls;
 
@@ -21,7 +21,7 @@ final class RequesterLongReplyReceiver {
      */
     RequesterLongReplyReceiver(
             CodecStageHandler stage,
-            ConnectionContext link,
+            ConnectionSharedState link,
             RequesterState requester,
             InboundPullMemoryBudget pulls) {
         this.stage = stage;

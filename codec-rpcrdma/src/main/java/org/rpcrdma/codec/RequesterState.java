@@ -10,12 +10,12 @@ import org.rpcrdma.codec.internal.XidHashMap;
  */
 final class RequesterState {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
     private final long mostOfferedBytes;
     private final XidHashMap<OutboundCall> calls = new XidHashMap<>();
     private final ObjectPool<OutboundCall> spares;
-    private final UnansweredCallList ages;
+    private final OldestUnansweredCallGauge ages;
 
     /** The library's own memory that unanswered calls offer for their replies. */
     private long offeredBytes;
@@ -23,12 +23,12 @@ final class RequesterState {
     /** {@code null} until calls may be sent. */
     private RequesterCredits credits;
 
-    RequesterState(ConnectionContext link) {
+    RequesterState(ConnectionSharedState link) {
         this.link = link;
         metrics = link.metrics();
         mostOfferedBytes = link.config().maxConnectionBytes();
         spares = new ObjectPool<>(() -> new OutboundCall(link));
-        ages = new UnansweredCallList(metrics, RpcRdmaRole.REQUESTER);
+        ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.REQUESTER);
         metrics.set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
 
@@ -64,7 +64,7 @@ final class RequesterState {
     /** Exception if no call with this XID can be sent; {@code null} if one can. */
     Exception problem(int xid) {
         if (link.isOutputClosed()) {
-            return new NotSentException();
+            return new CallNotSentException();
         }
         if (!isOpen()) {
             return new IllegalStateException(
@@ -92,7 +92,7 @@ final class RequesterState {
     }
 
     /** The unanswered calls by age. */
-    UnansweredCallList ages() {
+    OldestUnansweredCallGauge ages() {
         return ages;
     }
 

@@ -13,7 +13,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class ResponderLongMessages {
 
     private final CodecStageHandler stage;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;
     private final OutboundReadChunkReplyExposer exposer;
@@ -25,7 +25,7 @@ final class ResponderLongMessages {
      */
     ResponderLongMessages(
             CodecStageHandler stage,
-            ConnectionContext link,
+            ConnectionSharedState link,
             ResponderState responder,
             InboundPullMemoryBudget pulls) {
         this.stage = stage;
@@ -120,10 +120,10 @@ final class ResponderLongMessages {
         }
     }
 
-    private OutboundReplyForm form(InboundCall call, int payload, int room) {
+    private OutboundReplyTransferForm form(InboundCall call, int payload, int room) {
         long replyChunk = call.chunks.header.reply().chunkLength();
         boolean readChunks = link.sendsReadChunkReplies(call.protocol.number());
-        return OutboundReplyForm.of(payload, room, replyChunk, readChunks);
+        return OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks);
     }
 
     /** Exposes the payload stream; without memory for that the reply waits. */

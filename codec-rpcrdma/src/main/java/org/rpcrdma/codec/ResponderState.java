@@ -14,13 +14,13 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  */
 final class ResponderState {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
     private final InboundPullMemoryBudget pulls;
     private final XidHashMap<InboundCall> calls = new XidHashMap<>();
     private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
-    private final ObjectPool<ConnectionClosingReplyPromise> spareWork;
-    private final UnansweredCallList ages;
+    private final ObjectPool<OutboundReplyWorkRequestPromise> spareWork;
+    private final OldestUnansweredCallGauge ages;
 
     /** {@code null} if this side sends no replies in Read chunks. */
     private ExposedReadChunkReplies waiting;
@@ -33,12 +33,13 @@ final class ResponderState {
 
     private long chunkErrorsInRow;
 
-    ResponderState(ConnectionContext link, InboundPullMemoryBudget pulls) {
+    ResponderState(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
         this.link = link;
         metrics = link.metrics();
         this.pulls = pulls;
-        ages = new UnansweredCallList(metrics, RpcRdmaRole.RESPONDER);
-        spareWork = new ObjectPool<>(() -> new ConnectionClosingReplyPromise(link, this::recycle));
+        ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.RESPONDER);
+        spareWork =
+                new ObjectPool<>(() -> new OutboundReplyWorkRequestPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -122,7 +123,7 @@ final class ResponderState {
     }
 
     /** The calls in progress by age. */
-    UnansweredCallList ages() {
+    OldestUnansweredCallGauge ages() {
         return ages;
     }
 
@@ -183,11 +184,11 @@ final class ResponderState {
     }
 
     /** A promise for a work request of a reply. */
-    ConnectionClosingReplyPromise work(int xid) {
+    OutboundReplyWorkRequestPromise work(int xid) {
         return spareWork.take().of(xid);
     }
 
-    private void recycle(ConnectionClosingReplyPromise work) {
+    private void recycle(OutboundReplyWorkRequestPromise work) {
         spareWork.give(work);
     }
 

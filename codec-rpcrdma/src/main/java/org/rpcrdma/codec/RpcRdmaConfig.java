@@ -72,7 +72,7 @@ public final class RpcRdmaConfig {
      */
     public Bootstrap applyTo(Bootstrap bootstrap) {
         setOptions(false, bootstrap::option);
-        return bootstrap.attr(PeerCache.KEY, new PeerCache());
+        return bootstrap.attr(BootstrapPeerState.KEY, new BootstrapPeerState());
     }
 
     /**
@@ -83,7 +83,7 @@ public final class RpcRdmaConfig {
      */
     public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
         setOptions(true, bootstrap::childOption);
-        return bootstrap.childAttr(PeerCache.KEY, new PeerCache());
+        return bootstrap.childAttr(BootstrapPeerState.KEY, new BootstrapPeerState());
     }
 
     /** As {@link #applyTo(Bootstrap)}, of one channel that is not connected yet. */

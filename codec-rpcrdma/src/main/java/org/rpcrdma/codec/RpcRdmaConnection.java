@@ -18,7 +18,7 @@ public final class RpcRdmaConnection {
     private static final AttributeKey<RpcRdmaConnection> KEY =
             AttributeKey.valueOf(RpcRdmaConnection.class, "CONNECTION");
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
     private final RpcRdmaMetrics metrics;
@@ -36,14 +36,14 @@ public final class RpcRdmaConnection {
         this.channel = channel;
         this.config = config;
         this.metrics = metrics;
-        if (!PeerCache.isKept(channel)
+        if (!BootstrapPeerState.isKept(channel)
                 && channel.config().getPrivateData().length == 0
                 && channel.isConfigurable()) {
             // Sets the private data here, because a bootstrap without applyTo does not know the
             // configuration.
             config.applyTo(channel);
         }
-        link = new ConnectionContext(channel, config, new ConnectionMetrics(metrics));
+        link = new ConnectionSharedState(channel, config, new ConnectionMetrics(metrics));
         pulls = new InboundPullMemoryBudget(link);
         requester = new RequesterState(link);
         responder = new ResponderState(link, pulls);
@@ -343,7 +343,7 @@ public final class RpcRdmaConnection {
             start();
         }
         if (isClosed) {
-            return new NotSentException();
+            return new CallNotSentException();
         }
         return isStarted ? null : new NotYetConnectedException();
     }
@@ -385,7 +385,7 @@ public final class RpcRdmaConnection {
     // ------------------------------------------------------------------ parts
 
     /** The context shared by all parts of the connection. */
-    ConnectionContext link() {
+    ConnectionSharedState link() {
         return link;
     }
 

@@ -13,10 +13,10 @@ public abstract sealed class RpcRdmaException extends IOException
                 MalformedReplyException,
                 ReplyPullException,
                 CallTooLongException,
-                ReplyTooLongException,
+                OutboundReplyTooLongException,
                 CallQueueFullException,
                 MarshalException,
-                ReplyUnmarshalException,
+                LocalReplyDecodeException,
                 CallTimeoutException,
                 ConnectionLostException,
                 UnknownOptionalOperationException {

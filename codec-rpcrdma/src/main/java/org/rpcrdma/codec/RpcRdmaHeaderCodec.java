@@ -4,20 +4,20 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.codec.wire.InboundMessageDirection;
+import org.rpcrdma.codec.wire.InboundRpcMessageType;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Transport headers (RFC 8166, 4): decodes each Send, answers or drops invalid ones (4.5), and matches replies to
  * calls; encodes calls and replies. Exposes the chunks of a call just before its Send, and invalidates them before the
- * reply is read (4.4.1). Pulls messages whose direction only the payload tells (RFC 8167, 4.1).
+ * reply is read (4.4.1). Pulls messages that only the payload tells to be a call or a reply (RFC 8167, 4.1).
  */
 final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
     private final ConnectionMetrics metrics;
@@ -119,7 +119,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             return false;
         }
         boolean isError = proc == TransportHeader.RDMA_ERROR;
-        if (length < (isError ? TransportError.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES)) {
+        if (length < (isError ? RdmaErrorMessage.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES)) {
             link.drop(
                     RpcRdmaCounter.DROPPED_SHORT, header.xid(), "message of " + length + " bytes");
             return false;
@@ -169,19 +169,19 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             link.drop(RpcRdmaCounter.DROPPED_PROCEDURE, header.xid(), "RDMA_DONE");
             return false;
         }
-        InboundMessageDirection direction =
+        InboundRpcMessageType messageType =
                 isVersionOne
-                        ? InboundMessageDirection.UNKNOWN
-                        : InboundMessageDirection.fromHeader(header, message);
+                        ? InboundRpcMessageType.UNKNOWN
+                        : InboundRpcMessageType.fromHeader(header, message);
         if (!isVersionOne && proc == TransportHeader.RDMA2_OPTIONAL) {
-            return options.receive(ctx, message, header, direction);
+            return options.receive(ctx, message, header, messageType);
         }
         if (proc != TransportHeader.RDMA_MSG && proc != TransportHeader.RDMA_NOMSG) {
             String what = "procedure " + Integer.toUnsignedString(proc);
             errors.refuse(
                     ctx,
                     header,
-                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_PROCEDURE, what));
+                    errors.ofHeader(messageType, RpcRdmaCounter.DROPPED_PROCEDURE, what));
             return false;
         }
         int payload =
@@ -194,7 +194,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             errors.refuse(
                     ctx,
                     header,
-                    errors.ofHeader(direction, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
+                    errors.ofHeader(
+                            messageType, RpcRdmaCounter.DROPPED_BAD_REPLY, header.problem()));
             return false;
         }
         return receiveMessage(ctx, message, header, payload);
@@ -209,17 +210,17 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             unclassified.receive(ctx, message, header, payload);
             return false;
         }
-        InboundMessageDirection direction =
+        InboundRpcMessageType messageType =
                 isNomsgOne && unclassified.isPulledReply(header)
-                        ? InboundMessageDirection.REPLY
-                        : InboundMessageDirection.of(header, message, payload);
-        if (isNomsgOne && direction == InboundMessageDirection.REPLY && !requester.isOpen()) {
+                        ? InboundRpcMessageType.REPLY
+                        : InboundRpcMessageType.of(header, message, payload);
+        if (isNomsgOne && messageType == InboundRpcMessageType.REPLY && !requester.isOpen()) {
             // Only its lists suggested a reply, and no such call was sent.
             String what = "long call without a Position Zero Read chunk";
             errors.refuse(ctx, header, InboundMessageRefusal.chunkError(what));
             return false;
         }
-        return receiveMessage(ctx, message, header, payload, direction);
+        return receiveMessage(ctx, message, header, payload, messageType);
     }
 
     private boolean receiveMessage(
@@ -227,8 +228,8 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             ByteBuf message,
             TransportHeader header,
             int payload,
-            InboundMessageDirection direction) {
-        switch (direction) {
+            InboundRpcMessageType messageType) {
+        switch (messageType) {
             case CALL -> {
                 InboundCall call = calls.receive(ctx, message, header, payload);
                 if (call != null) {
@@ -250,7 +251,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                             ctx,
                             header,
                             errors.ofHeader(
-                                    direction,
+                                    messageType,
                                     RpcRdmaCounter.DROPPED_BAD_REPLY,
                                     "neither a call nor a reply"));
         }
@@ -291,7 +292,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         call.sent();
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
         if (!call.request.isOption()) {
-            boolean isLong = call.request.form() == OutboundCallForm.LONG;
+            boolean isLong = call.request.form() == OutboundCallTransferForm.LONG;
             metrics.countCall(RpcRdmaRole.REQUESTER, call.header, isLong);
         }
         toNetwork(send, promise);
@@ -299,7 +300,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private Exception writeFailure(Throwable cause) {
         if (!link.channel().isActive()) {
-            return new NotSentException(); // closed, and channelInactive is on its way
+            return new CallNotSentException(); // closed, and channelInactive is on its way
         }
         return cause instanceof RpcRdmaException known ? known : new MarshalException(cause);
     }
@@ -323,7 +324,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
                 CallAnswerOutcome.REPLIED,
                 call.request.startNanos);
         responder.replySent(call.protocol);
-        ConnectionClosingReplyPromise work = responder.work(call.xid);
+        OutboundReplyWorkRequestPromise work = responder.work(call.xid);
         Object message = call.chunks.toSend(send);
         responder.finish(call);
         toNetwork(message, work.behind(promise));

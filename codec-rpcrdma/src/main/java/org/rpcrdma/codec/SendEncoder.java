@@ -10,10 +10,10 @@ import org.rpcrdma.codec.wire.TransportHeader;
  */
 final class SendEncoder {
 
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
 
-    SendEncoder(ConnectionContext link) {
+    SendEncoder(ConnectionSharedState link) {
         this.link = link;
         metrics = link.metrics();
     }

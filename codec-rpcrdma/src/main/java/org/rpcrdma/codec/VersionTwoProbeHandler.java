@@ -12,7 +12,7 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.WorkRequestFailedException;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.RecordMarkDetector;
+import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -45,7 +45,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     }
 
     private final RpcRdmaConnection connection;
-    private final ConnectionContext link;
+    private final ConnectionSharedState link;
     private final Queue<Held> held = new ArrayDeque<>();
     private State state = State.IDLE;
     private ScheduledFuture<?> timeout;
@@ -66,7 +66,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         } else if (message instanceof RpcRdmaCancel cancel && tryCancelHeld(cancel)) {
             promise.trySuccess();
         } else if (message instanceof ByteBuf bytes) {
-            hold(ctx, RecordMarkDetector.without(bytes, ctx.alloc()), promise);
+            hold(ctx, OutboundRecordMarkDetector.without(bytes, ctx.alloc()), promise);
         } else {
             hold(ctx, message, promise);
         }
@@ -244,7 +244,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     private void end() {
         stop(State.OVER);
         if (!held.isEmpty()) {
-            fail(new NotSentException());
+            fail(new CallNotSentException());
         }
     }
 

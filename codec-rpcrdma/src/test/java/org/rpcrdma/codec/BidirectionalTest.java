@@ -25,8 +25,8 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** RFC 8167 on one connection: who may call when, with which credits, in which form. */
@@ -578,8 +578,8 @@ class BidirectionalTest {
             server.send(header(0x11, 4), Rpc.echo(0x11, 0));
             assertThat(pair.client.takeXid()).isEqualTo(0x11);
             ByteBuf error = Unpooled.buffer();
-            TransportError.encode(
-                    error, 0x11, TransportHeader.VERSION_ONE, 99, TransportError.ERR_CHUNK);
+            RdmaErrorMessage.encode(
+                    error, 0x11, TransportHeader.VERSION_ONE, 99, RdmaErrorMessage.ERR_CHUNK);
             server.send(error.retainedDuplicate());
             await(pair.clientConnection(), RpcRdmaCounter.DROPPED_UNKNOWN_XID, 1);
             assertThat(pair.clientConnection().creditsGranted()).isEqualTo(8);
@@ -756,7 +756,7 @@ class BidirectionalTest {
             pair.call(Rpc.reply(1).writeZero(3072 - HEADER - 24));
             assertThat(raw.take()).isEqualTo(3072);
             assertThatThrownBy(() -> pair.call(Rpc.reply(2).writeZero(3072 - HEADER - 20)).sync())
-                    .isInstanceOf(ReplyTooLongException.class);
+                    .isInstanceOf(OutboundReplyTooLongException.class);
             raw.take();
             assertThat(raw.header.xid()).isEqualTo(2);
             assertThat(raw.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
@@ -859,7 +859,7 @@ class BidirectionalTest {
             pair.clientChannel.close().sync();
             assertThat(pair.server.awaitInactive()).isTrue();
             assertThat(queued.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-            assertThat(queued.cause()).isInstanceOf(NotSentException.class);
+            assertThat(queued.cause()).isInstanceOf(CallNotSentException.class);
             assertThat(pair.serverConnection().callsInFlight()).isZero();
         }
     }

@@ -21,9 +21,9 @@ import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.MalformedMessageException;
 import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.ReplyChunk;
-import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** What may leave the payload stream, what stays, and who notices (RFC 8166, 3.4.4, 4.3.2 and 6.1). */
@@ -214,7 +214,7 @@ class EligibilityTest {
             header.reads().add(48, handle, 5000, client.offset(handle));
             client.send(
                     header, Unpooled.copiedBuffer(concat(Arrays.copyOf(bytes, 48), new byte[4])));
-            assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+            assertThat(client.take()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
             assertThat(pair.server.messages).isEmpty();
 
             // GETATTR-like: a Write chunk comes back unused, with the result inline.
@@ -274,7 +274,7 @@ class EligibilityTest {
             TransportHeader header = RawPeer.header(1, 0);
             header.reads().add(position, handle, 400, client.offset(handle));
             client.send(header, Unpooled.wrappedBuffer(call));
-            assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+            assertThat(client.take()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
             assertThat(pair.server.messages).isEmpty();
         }
     }
@@ -300,7 +300,7 @@ class EligibilityTest {
             if (service == 1) {
                 assertThat(pair.server.takeBytes()).isEqualTo(whole);
             } else {
-                assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+                assertThat(client.take()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
                 assertThat(pair.server.messages).isEmpty();
             }
         }

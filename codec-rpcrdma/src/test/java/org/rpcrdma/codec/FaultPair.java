@@ -59,7 +59,7 @@ final class FaultPair implements AutoCloseable {
     }
 
     /** What the responders of all connections remember; {@code null} when each is to have a memory of its own. */
-    PeerCache memory;
+    BootstrapPeerState memory;
 
     private int receiveDepth;
     private RegistrationPolicy registration = RegistrationPolicy.EXACT;
@@ -157,7 +157,7 @@ final class FaultPair implements AutoCloseable {
                             .childHandler(with(responderEnd, new ResponderState(service)));
             responderEnd.config().applyTo(server);
             if (memory != null) {
-                server.childAttr(PeerCache.KEY, memory);
+                server.childAttr(BootstrapPeerState.KEY, memory);
             }
             if (receiveDepth > 0) {
                 server.childOption(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth);

@@ -23,8 +23,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.SegmentList;
-import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Who may touch the memory of a call, and when (RFC 8166, 4.4 and 8.1). */
@@ -366,7 +366,7 @@ class FencingTest {
                     call.reads().add(44, handle, 4000, client.offset(handle) + 4000L * i);
                 }
                 client.send(call, Rpc.echo(xid, 4)); // nothing of that program is eligible
-                assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+                assertThat(client.take()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
                 // A Read that were still out would end the connection now.
                 client.invalidate(handle);
             }

@@ -106,7 +106,7 @@ class FlightEventsTest {
     void aConnectionThatIsClosedForWhatItsPeerDoesIsRecorded() throws Exception {
         recording.start();
         try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
-            ConnectionContext link = RpcRdmaConnection.of(pair.serverChannel).link();
+            ConnectionSharedState link = RpcRdmaConnection.of(pair.serverChannel).link();
             pair.serverChannel.eventLoop().submit(() -> link.closeNow("it lies", null)).sync();
         }
         RecordedEvent close = events("rpcrdma.Close").get(0);

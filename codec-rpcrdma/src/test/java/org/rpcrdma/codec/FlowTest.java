@@ -367,7 +367,7 @@ class FlowTest {
             ChannelFuture reply = pair.reply(Rpc.reply(0x55).writeBytes(Rpc.random(5000)));
             assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
             assertThatThrownBy(reply::sync)
-                    .isInstanceOf(ReplyTooLongException.class)
+                    .isInstanceOf(OutboundReplyTooLongException.class)
                     .hasMessageContaining("5024");
             assertThat(pair.clientConnection().creditsGranted()).isEqualTo(1);
 

@@ -20,9 +20,9 @@ import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.SegmentList;
-import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -156,9 +156,9 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
     /** After it there is no version that both sides speak. */
     private void noteVersionError(byte[] data) {
         boolean isVersionError =
-                data.length >= TransportError.ERR_VERS_BYTES
+                data.length >= RdmaErrorMessage.ERR_VERS_BYTES
                         && word(data, 12) == TransportHeader.RDMA_ERROR
-                        && word(data, 16) == TransportError.ERR_VERS;
+                        && word(data, 16) == RdmaErrorMessage.ERR_VERS;
         if (isVersionError) {
             boolean hasOne = word(data, 20) == 0 || word(data, 20) == 1;
             boolean hasTwo =
@@ -347,7 +347,7 @@ final class FuzzPeer extends ChannelInboundHandlerAdapter implements FuzzScript.
         boolean isSentAsCall = run.wire().isNextCall();
         if (proc == TransportHeader.RDMA_ERROR) {
             int code = in.getInt(16);
-            int bytes = code == TransportError.ERR_VERS ? 28 : 20;
+            int bytes = code == RdmaErrorMessage.ERR_VERS ? 28 : 20;
             check(length == bytes && code >= 1 && code <= 3, "error", in);
             answered(in);
             return;

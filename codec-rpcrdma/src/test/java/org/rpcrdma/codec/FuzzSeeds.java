@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Messages that the scripts of several targets are made of. */
@@ -45,12 +45,12 @@ final class FuzzSeeds {
 
     static ByteBuf error(int xid, int version, int code) {
         ByteBuf out = Unpooled.buffer();
-        TransportError.encode(out, xid, version, CREDITS, code);
+        RdmaErrorMessage.encode(out, xid, version, CREDITS, code);
         return out;
     }
 
     static ByteBuf versionError(int xid, int version, int lowest, int highest) {
-        return error(xid, version, TransportError.ERR_VERS).writeInt(lowest).writeInt(highest);
+        return error(xid, version, RdmaErrorMessage.ERR_VERS).writeInt(lowest).writeInt(highest);
     }
 
     static ByteBuf option(int xid, int direction, int type, byte[] information, ByteBuf payload) {

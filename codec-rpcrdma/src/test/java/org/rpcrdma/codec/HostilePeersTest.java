@@ -30,7 +30,7 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RemoteAccess;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** One bad requester and one good one at the same responder; and what forged headers may cost. */
@@ -175,7 +175,7 @@ class HostilePeersTest {
         assertRefused(CHUNK_ERRORS - GRANT + 1, CHUNK_ERRORS);
         assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isZero();
         bad.send(RawPeer.header(1000, 0), Rpc.call(1000, Rpc.UNKNOWN, 1, LONG_REPLY));
-        assertThat(bad.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+        assertThat(bad.take()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
         assertThat(bad.inbox.awaitInactive()).isTrue();
         assertWorks(good, 1);
         assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isEqualTo(1);

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** What an operator reads about connections and messages. */
@@ -57,11 +57,11 @@ class OperatorTextTest {
     @Test
     void errorsAreNamed() {
         ByteBuf error = Unpooled.buffer();
-        TransportError.encode(error, 2, 1, 3, TransportError.ERR_CHUNK);
+        RdmaErrorMessage.encode(error, 2, 1, 3, RdmaErrorMessage.ERR_CHUNK);
         assertThat(HeaderTraceLogHandler.line(error))
                 .isEqualTo("RDMA_ERROR version 1 XID 0x00000002 credits 3, ERR_CHUNK");
         error.clear();
-        TransportError.encodeVersions(error, 2, 1, 3, 1);
+        RdmaErrorMessage.encodeVersions(error, 2, 1, 3, 1);
         assertThat(HeaderTraceLogHandler.line(error)).endsWith(", ERR_VERS 1 to 1");
     }
 

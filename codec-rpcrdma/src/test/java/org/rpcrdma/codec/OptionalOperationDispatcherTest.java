@@ -285,7 +285,7 @@ class OptionalOperationDispatcherTest {
                                                     OptionalOperationMessage.call(9, TYPE, text(""))
                                                             .reply(new byte[4096 - 27]))
                                             .sync())
-                    .isInstanceOf(ReplyTooLongException.class);
+                    .isInstanceOf(OutboundReplyTooLongException.class);
             assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
         }
     }

@@ -96,8 +96,8 @@ class OutboundCallResetTest {
 
     @Test
     void chunks() throws Exception {
-        AdvertisedChunks part = new AdvertisedChunks();
-        isLikeNew(part, new AdvertisedChunks(), part::clear);
+        OutboundCallChunks part = new OutboundCallChunks();
+        isLikeNew(part, new OutboundCallChunks(), part::clear);
     }
 
     @Test

@@ -192,7 +192,7 @@ class ReadChunkReplyTest {
             pair.server.takeBytes();
             ChannelFuture reply = pair.reply(ReadChunks.reply(1, 5000));
             assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
-            assertThatThrownBy(reply::sync).isInstanceOf(ReplyTooLongException.class);
+            assertThatThrownBy(reply::sync).isInstanceOf(OutboundReplyTooLongException.class);
             assertThat(pair.serverConnection().value(RpcRdmaCounter.CHUNK_ERRORS_SENT))
                     .isEqualTo(1);
         }

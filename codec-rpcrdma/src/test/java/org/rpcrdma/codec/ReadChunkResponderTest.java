@@ -23,7 +23,7 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.channel.internal.ChannelInternals;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The responder's part of replies in Read chunks, byte by byte, towards a requester that is worked by hand. */
@@ -251,9 +251,9 @@ class ReadChunkResponderTest {
         call(xid);
         ByteBuf reply = ReadChunks.direct(ReadChunks.reply(xid, length));
         assertThatThrownBy(() -> pair.reply(reply).sync())
-                .isInstanceOf(ReplyTooLongException.class)
+                .isInstanceOf(OutboundReplyTooLongException.class)
                 .hasMessageContaining("wait for their pull completion");
-        assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+        assertThat(client.take()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
         assertThat(client.header.xid()).isEqualTo(xid);
         assertThat(reply.refCnt()).isZero();
     }

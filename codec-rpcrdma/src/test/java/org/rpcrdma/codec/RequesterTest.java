@@ -283,7 +283,7 @@ class RequesterTest {
         ChannelFuture waiting = pair.call(Rpc.echo(2, 8));
         pair.reply(error(1, 1, 1).writeInt(2).writeInt(3));
         assertThat(pair.client.takeFailure()).isInstanceOf(UnsupportedVersionException.class);
-        assertThatThrownBy(waiting::sync).isInstanceOf(NotSentException.class);
+        assertThatThrownBy(waiting::sync).isInstanceOf(CallNotSentException.class);
         assertThat(pair.client.awaitInactive()).isTrue();
         assertThat(pair.server.awaitInactive()).isTrue();
         assertThat(pair.server.messages).isEmpty();

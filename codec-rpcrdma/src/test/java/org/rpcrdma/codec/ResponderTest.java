@@ -464,7 +464,7 @@ class ResponderTest {
         pair.call(message(header, Rpc.read3(5, 101)));
         pair.server.takeBytes();
         assertThatThrownBy(() -> pair.reply(Rpc.read3Reply(5, Rpc.random(101))).sync())
-                .isInstanceOf(ReplyTooLongException.class);
+                .isInstanceOf(OutboundReplyTooLongException.class);
         assertThat(pair.client.takeBytes()).hasSize(20);
 
         TransportHeader emptyReplyChunk = header(6, 0);

@@ -15,7 +15,7 @@ import io.netty.buffer.ByteBuf;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.rpcrdma.codec.FuzzScript.Op;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** Both directions of one connection (RFC 8167), at either side of it and in both versions, with the same XIDs. */
@@ -116,8 +116,8 @@ class ReverseDirectionFuzzTest extends ConnectionFuzzTarget {
                 .send(new TransportHeader().set(83, 3, 16, 0, CALL), Rpc.echo(83, 8))
                 .send(call(3 - version, 84))
                 .send(versionError(xid, version, 1, 2))
-                .send(error(FuzzScript.xid(1), version, TransportError.ERR_CHUNK))
-                .send(error(85, version, TransportError.ERR_CHUNK))
+                .send(error(FuzzScript.xid(1), version, RdmaErrorMessage.ERR_CHUNK))
+                .send(error(85, version, RdmaErrorMessage.ERR_CHUNK))
                 .send(header(version, 86, MSG, REPLY), Rpc.reply(86))
                 .bytes();
     }

@@ -404,7 +404,7 @@ class RpcMessageTest {
                             new RpcMessage(reducedReadReply(7, 8193))
                                     .addItem(READ_POSITION, direct(new byte[8193])));
             assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
-            assertThatThrownBy(late::sync).isInstanceOf(ReplyTooLongException.class);
+            assertThatThrownBy(late::sync).isInstanceOf(OutboundReplyTooLongException.class);
         }
     }
 
@@ -456,7 +456,7 @@ class RpcMessageTest {
             released.release();
             pair.reply(Rpc.read3Reply(7, Rpc.random(8192)));
             CallFailureMessage failure = (CallFailureMessage) pair.client.take();
-            assertThat(failure.cause()).isInstanceOf(ReplyUnmarshalException.class);
+            assertThat(failure.cause()).isInstanceOf(LocalReplyDecodeException.class);
             assertThat(sink.refCnt()).isEqualTo(1);
             sink.release();
             pair.call(Rpc.echo(8, 8));

@@ -69,11 +69,16 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
         return new RpcPair(
-                CodecEnd.of(client), false, CodecEnd.of(server), true, options, new PeerCache());
+                CodecEnd.of(client),
+                false,
+                CodecEnd.of(server),
+                true,
+                options,
+                new BootstrapPeerState());
     }
 
     /** As above, with a server that remembers peers of earlier connections. */
-    static RpcPair rawClient(RpcRdmaConfig client, CodecEnd server, PeerCache memory)
+    static RpcPair rawClient(RpcRdmaConfig client, CodecEnd server, BootstrapPeerState memory)
             throws Exception {
         return new RpcPair(CodecEnd.of(client), false, server, true, bootstrap -> {}, memory);
     }
@@ -87,7 +92,12 @@ final class RpcPair implements AutoCloseable {
             RpcRdmaConfig client, RpcRdmaConfig server, Consumer<Bootstrap> options)
             throws Exception {
         return new RpcPair(
-                CodecEnd.of(client), true, CodecEnd.of(server), false, options, new PeerCache());
+                CodecEnd.of(client),
+                true,
+                CodecEnd.of(server),
+                false,
+                options,
+                new BootstrapPeerState());
     }
 
     /** A raw responder that announces nothing. */
@@ -98,7 +108,13 @@ final class RpcPair implements AutoCloseable {
     private RpcPair(
             CodecEnd clientEnd, boolean clientCodec, CodecEnd serverEnd, boolean serverCodec)
             throws Exception {
-        this(clientEnd, clientCodec, serverEnd, serverCodec, bootstrap -> {}, new PeerCache());
+        this(
+                clientEnd,
+                clientCodec,
+                serverEnd,
+                serverCodec,
+                bootstrap -> {},
+                new BootstrapPeerState());
     }
 
     private RpcPair(
@@ -107,7 +123,7 @@ final class RpcPair implements AutoCloseable {
             CodecEnd serverEnd,
             boolean serverCodec,
             Consumer<Bootstrap> options,
-            PeerCache memory)
+            BootstrapPeerState memory)
             throws Exception {
         RpcRdmaConfig clientConfig = clientEnd.config();
         RpcRdmaConfig serverConfig = serverEnd == null ? null : serverEnd.config();
@@ -130,7 +146,7 @@ final class RpcPair implements AutoCloseable {
             serverConfig
                     .applyTo(serverBootstrap)
                     .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(clientConfig))
-                    .childAttr(PeerCache.KEY, memory);
+                    .childAttr(BootstrapPeerState.KEY, memory);
             bootstrap.option(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(serverConfig));
             if (!serverCodec) {
                 serverBootstrap.childOption(RdmaChannelOption.PRIVATE_DATA, foreign(serverConfig));

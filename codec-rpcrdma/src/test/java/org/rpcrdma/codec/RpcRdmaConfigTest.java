@@ -64,12 +64,15 @@ class RpcRdmaConfigTest {
         RpcRdmaConfig config = RpcRdmaConfig.defaults();
         Object server = memory(config);
         assertThat(server).isNotNull().isNotSameAs(memory(config));
-        assertThat(config.applyTo(new Bootstrap()).config().attrs().get(PeerCache.KEY))
+        assertThat(config.applyTo(new Bootstrap()).config().attrs().get(BootstrapPeerState.KEY))
                 .isNotNull()
                 .isNotSameAs(server);
     }
 
     private static Object memory(RpcRdmaConfig config) {
-        return config.applyTo(new ServerBootstrap()).config().childAttrs().get(PeerCache.KEY);
+        return config.applyTo(new ServerBootstrap())
+                .config()
+                .childAttrs()
+                .get(BootstrapPeerState.KEY);
     }
 }

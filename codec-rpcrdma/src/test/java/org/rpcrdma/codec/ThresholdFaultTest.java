@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.codec.FaultPair.Role;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 
 /**
  * Invariant 4: nothing is sent that is longer than the peer's threshold; what does not fit fails locally with a typed
@@ -133,7 +133,7 @@ class ThresholdFaultTest {
             connection.call(Form.SHORT.call(xid));
             assertThat(connection.outcomes().get(xid)).contains("RemoteChunkException");
             assertThat(RpcPair.on(connection.responder, () -> List.copyOf(sends)))
-                    .containsExactly(TransportError.ERR_CHUNK_BYTES);
+                    .containsExactly(RdmaErrorMessage.ERR_CHUNK_BYTES);
         }
     }
 }

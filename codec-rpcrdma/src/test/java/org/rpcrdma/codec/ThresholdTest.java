@@ -19,8 +19,8 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
-import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** The inline thresholds, to the byte, in both directions and for every program. */
@@ -127,7 +127,7 @@ class ThresholdTest {
                         assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_NOMSG);
                         assertThat(ByteBufUtil.getBytes(memory, 0, length)).isEqualTo(reply);
                     } else {
-                        assertThat(received).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+                        assertThat(received).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
                         assertThat(client.header.proc()).isEqualTo(TransportHeader.RDMA_ERROR);
                     }
                     client.invalidate(handle);
@@ -191,7 +191,7 @@ class ThresholdTest {
                                     .setOption(RdmaChannelOption.MAX_SEND_SIZE, 4096));
             client.send(call, RawPeer.nothing());
             if (segments == 63) {
-                assertThat(client.take()).isEqualTo(TransportError.ERR_CHUNK_BYTES);
+                assertThat(client.take()).isEqualTo(RdmaErrorMessage.ERR_CHUNK_BYTES);
                 return;
             }
             assertThat(pair.server.takeBytes()).isEqualTo(whole);

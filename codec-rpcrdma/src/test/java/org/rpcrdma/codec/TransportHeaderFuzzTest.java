@@ -10,10 +10,10 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
-import org.rpcrdma.codec.wire.InboundMessageDirection;
+import org.rpcrdma.codec.wire.InboundRpcMessageType;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.ReadChunkLayout;
 import org.rpcrdma.codec.wire.ReadList;
+import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
 import org.rpcrdma.codec.wire.ReplyChunk;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
@@ -33,8 +33,8 @@ class TransportHeaderFuzzTest extends FuzzTarget {
     /** Used for input after input, as a connection does. */
     private final TransportHeader header = new TransportHeader();
 
-    private final ReadChunkLayout inPlace = new ReadChunkLayout();
-    private final ReadChunkLayout apart = new ReadChunkLayout(true);
+    private final ReassembledPayloadStreamLayout inPlace = new ReassembledPayloadStreamLayout();
+    private final ReassembledPayloadStreamLayout apart = new ReassembledPayloadStreamLayout(true);
 
     @Override
     protected Stream<byte[]> seeds() {
@@ -150,7 +150,7 @@ class TransportHeaderFuzzTest extends FuzzTarget {
         if (isPlain) {
             assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));
             assertThat(started.payloadDirection())
-                    .isEqualTo(InboundMessageDirection.of(header, in, payload));
+                    .isEqualTo(InboundRpcMessageType.of(header, in, payload));
         }
     }
 
@@ -203,7 +203,8 @@ class TransportHeaderFuzzTest extends FuzzTarget {
     }
 
     /** Pieces, chunks and pads fill the memory; nothing is on top of another. */
-    private static void checkPlaces(ReadChunkLayout layout, ReadList reads, long streamLength) {
+    private static void checkPlaces(
+            ReassembledPayloadStreamLayout layout, ReadList reads, long streamLength) {
         byte[] memory = new byte[layout.total()];
         int stream = 0;
         for (int piece = 0; piece < layout.pieces(); piece++) {

@@ -19,9 +19,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
 import org.rpcrdma.codec.wire.SegmentList;
-import org.rpcrdma.codec.wire.TransportError;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.codec.wire.WriteList;
 
@@ -327,10 +327,10 @@ class TransportHeaderTest {
     @Proves({"V1-ERR-05", "V1-ERR-06", "V1-ERR-07", "V1-ERR-09"})
     void errorMessages() {
         ByteBuf out = Unpooled.buffer();
-        TransportError.encode(out, 0xCAFE0003, 1, 16, TransportError.ERR_CHUNK);
+        RdmaErrorMessage.encode(out, 0xCAFE0003, 1, 16, RdmaErrorMessage.ERR_CHUNK);
         assertHex(out, "CAFE0003 00000001 00000010 00000004 00000002");
         out.clear();
-        TransportError.encodeVersions(out, 0xCAFE0004, 2, 16, 1);
+        RdmaErrorMessage.encodeVersions(out, 0xCAFE0004, 2, 16, 1);
         assertHex(out, "CAFE0004 00000002 00000010 00000004 00000001 00000001 00000001");
     }
 

@@ -146,7 +146,7 @@ class UserCodeTest {
         binding.fail(Method.RESULTS, thrown);
         Future<ByteBuf> call = client.call(blob());
         Future<ByteBuf> next = client.call(blob());
-        assertThat(failure(call, ReplyUnmarshalException.class)).hasCause(thrown);
+        assertThat(failure(call, LocalReplyDecodeException.class)).hasCause(thrown);
         get(next).release();
         assertThat(responder.calls).hasSize(2);
         assertThat(responder.accepted).hasSize(1);

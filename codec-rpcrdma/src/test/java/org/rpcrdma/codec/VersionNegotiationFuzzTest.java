@@ -14,7 +14,7 @@ import static org.rpcrdma.codec.FuzzSeeds.versionError;
 import io.netty.buffer.ByteBuf;
 import java.util.stream.Stream;
 import org.rpcrdma.codec.FuzzScript.Op;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** A requester that proposes version 2: the probe and all answers to it, then calls and optional operations. */
@@ -44,8 +44,8 @@ class VersionNegotiationFuzzTest extends ConnectionFuzzTarget {
                                 versionError(PROBE, 2, 3, 4),
                                 versionError(PROBE, 2, 0, 0),
                                 versionError(PROBE, 2, 2, 1),
-                                error(PROBE, 1, TransportError.ERR_CHUNK),
-                                error(PROBE, 2, TransportError.INVAL_OPTION),
+                                error(PROBE, 1, RdmaErrorMessage.ERR_CHUNK),
+                                error(PROBE, 2, RdmaErrorMessage.INVAL_OPTION),
                                 error(PROBE, 2, 4),
                                 RawPeer.message(two(PROBE, MSG, 0), Rpc.echo(PROBE, 8)),
                                 option(PROBE, REPLY, 7, new byte[0], RawPeer.nothing()))
@@ -77,7 +77,7 @@ class VersionNegotiationFuzzTest extends ConnectionFuzzTarget {
         }
         return script.step(Op.PUSH, 5, Rpc.random(96))
                 .send(placed, results)
-                .send(error(FuzzScript.xid(6), 2, TransportError.ERR_CHUNK))
+                .send(error(FuzzScript.xid(6), 2, RdmaErrorMessage.ERR_CHUNK))
                 .bytes();
     }
 
@@ -97,9 +97,9 @@ class VersionNegotiationFuzzTest extends ConnectionFuzzTarget {
                                 types[1],
                                 new byte[0],
                                 Rpc.reply(FuzzScript.xid(2))))
-                .send(error(FuzzScript.xid(3), 2, TransportError.INVAL_OPTION))
+                .send(error(FuzzScript.xid(3), 2, RdmaErrorMessage.INVAL_OPTION))
                 .send(two(FuzzScript.xid(4), MSG, REPLY), Rpc.reply(FuzzScript.xid(4)))
-                .send(error(FuzzScript.xid(4), 2, TransportError.ERR_CHUNK))
+                .send(error(FuzzScript.xid(4), 2, RdmaErrorMessage.ERR_CHUNK))
                 .bytes();
     }
 

@@ -24,7 +24,7 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.specification.Exploration;
 import org.rpcrdma.specification.Specification;
@@ -189,7 +189,7 @@ class VersionSpecificationReplayTest {
                         .writeInt(answer.version())
                         .writeInt(CREDITS)
                         .writeInt(TransportHeader.RDMA_ERROR)
-                        .writeInt(TransportError.ERR_VERS)
+                        .writeInt(RdmaErrorMessage.ERR_VERS)
                         .writeInt(met.lowest)
                         .writeInt(met.highest);
             }
@@ -382,7 +382,7 @@ class VersionSpecificationReplayTest {
                 assertThat(answer.readableBytes() > SHORT).isEqualTo(expected.isLong());
                 if (expected.isError()) {
                     assertThat(answer.getInt(12)).isEqualTo(TransportHeader.RDMA_ERROR);
-                    assertThat(answer.getInt(16)).isEqualTo(TransportError.ERR_VERS);
+                    assertThat(answer.getInt(16)).isEqualTo(RdmaErrorMessage.ERR_VERS);
                     assertThat(answer.getInt(20)).isEqualTo(responder.lowest);
                     assertThat(answer.getInt(24)).isEqualTo(responder.highest);
                 } else {

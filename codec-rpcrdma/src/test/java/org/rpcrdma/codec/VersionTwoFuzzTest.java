@@ -17,7 +17,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.stream.Stream;
 import org.rpcrdma.codec.FuzzScript.Op;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
@@ -97,7 +97,7 @@ class VersionTwoFuzzTest extends ConnectionFuzzTarget {
                 .send(two(8, MSG, REPLY), Rpc.echo(8, 8))
                 .send(two(9, NOMSG, CALL), RawPeer.nothing())
                 .send(two(10, MSG, CALL), RawPeer.nothing())
-                .send(error(11, 2, TransportError.INVAL_OPTION))
+                .send(error(11, 2, RdmaErrorMessage.INVAL_OPTION))
                 .send(two(12, MSG, REPLY), Rpc.reply(12))
                 .bytes();
     }

@@ -26,7 +26,7 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.rpc.CallOptions;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.TransportError;
+import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /** How two ends find out which version they speak (draft-cel-nfsv4-rpcrdma-version-two-01, 5). */
@@ -58,7 +58,7 @@ class VersionTwoProbeHandlerTest {
                 .writeInt(version)
                 .writeInt(credit)
                 .writeInt(TransportHeader.RDMA_ERROR)
-                .writeInt(TransportError.ERR_VERS)
+                .writeInt(RdmaErrorMessage.ERR_VERS)
                 .writeInt(low)
                 .writeInt(high);
     }
@@ -176,7 +176,7 @@ class VersionTwoProbeHandlerTest {
      * of one.
      */
     @ParameterizedTest
-    @ValueSource(ints = {0, TransportError.ERR_VERS, TransportError.ERR_CHUNK, 4, 99, -1})
+    @ValueSource(ints = {0, RdmaErrorMessage.ERR_VERS, RdmaErrorMessage.ERR_CHUNK, 4, 99, -1})
     @Proves("V2-NEG-05")
     void anotherErrorLeadsToVersionOneToo(int code) throws Exception {
         try (RpcPair pair = RpcPair.rawServer(builder().build(), RpcRdmaConfig.defaults());
@@ -246,7 +246,7 @@ class VersionTwoProbeHandlerTest {
     @Proves("V2-NEG-07")
     void memoryIsBoundedAndExpires() {
         AtomicLong now = new AtomicLong();
-        PeerVersionCache memory = new PeerVersionCache(now::get);
+        VersionOneResponderCache memory = new VersionOneResponderCache(now::get);
         SocketAddress first = InetSocketAddress.createUnresolved("a", 1);
         SocketAddress other = InetSocketAddress.createUnresolved("a", 2);
         memory.add(first);
@@ -257,7 +257,7 @@ class VersionTwoProbeHandlerTest {
         now.set(100);
         assertThat(memory.contains(first, 100)).isFalse();
         assertThat(memory.contains(other, 100)).isTrue();
-        for (int i = 0; i < PeerVersionCache.RESPONDERS; i++) {
+        for (int i = 0; i < VersionOneResponderCache.RESPONDERS; i++) {
             assertThat(memory.contains(other, 100)).isTrue();
             memory.add(InetSocketAddress.createUnresolved("b", i + 1));
         }
@@ -428,7 +428,7 @@ class VersionTwoProbeHandlerTest {
             server.take();
             pair.clientChannel.close().sync();
             assertThatThrownBy(held::sync).isInstanceOf(ClosedChannelException.class);
-            PeerVersionCache memory = PeerCache.of(pair.clientChannel).versions();
+            VersionOneResponderCache memory = BootstrapPeerState.of(pair.clientChannel).versions();
             assertThat(memory.contains(responder, Long.MAX_VALUE)).isFalse();
         }
     }

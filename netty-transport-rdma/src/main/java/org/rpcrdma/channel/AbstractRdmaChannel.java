@@ -12,7 +12,7 @@ import java.util.concurrent.RejectedExecutionException;
 abstract class AbstractRdmaChannel extends AbstractChannel {
 
     /** Of the event loop, the last one after deregistration; {@code null} before registration. */
-    private volatile ChannelPoller poller;
+    private volatile EventLoopDevicePoller poller;
 
     /** Whether this channel is in the loop's queue of channels with inbound data. */
     private boolean ready;
@@ -32,7 +32,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     AbstractRdmaChannel(Channel parent) {
         super(parent);
         own = (AbstractUnsafe) super.unsafe();
-        registration = new RegistrationUnsafe(own, this::refusal);
+        registration = new EventLoopCheckingUnsafe(own, this::refusal);
         operations = registration;
     }
 
@@ -46,7 +46,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
         return own;
     }
 
-    /** Any: {@link RegistrationUnsafe} has refused what is not. */
+    /** Any: {@link EventLoopCheckingUnsafe} has refused what is not. */
     @Override
     protected boolean isCompatible(EventLoop loop) {
         return true;
@@ -104,8 +104,8 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
      *
      * @throws IllegalStateException when the channel has not been registered
      */
-    final ChannelPoller poller() {
-        ChannelPoller current = poller;
+    final EventLoopDevicePoller poller() {
+        EventLoopDevicePoller current = poller;
         if (current == null) {
             throw new IllegalStateException("channel not registered to an event loop");
         }
@@ -114,7 +114,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
 
     @Override
     protected void doRegister() throws Exception {
-        ChannelPoller next = EventLoopPollerRegistry.of(eventLoop());
+        EventLoopDevicePoller next = EventLoopPollerRegistry.of(eventLoop());
         if (next == null) {
             throw new RejectedExecutionException("event loop has shut down");
         }

@@ -38,7 +38,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     }
 
     /** The channel that answers a request, or {@code null} when it was rejected at once. */
-    abstract AbstractRdmaConnection child(ConnectionRequest request);
+    abstract AbstractConnectedRdmaChannel child(ConnectionRequest request);
 
     @Override
     public final RdmaServerChannelConfig config() {
@@ -170,7 +170,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
 
     /** The channel that answers an admitted request, or {@code null} when it was rejected at once. */
     private Channel admittedChild(AdmissionRequestState admitted) {
-        AbstractRdmaConnection child;
+        AbstractConnectedRdmaChannel child;
         try {
             child = child(admitted.request());
         } catch (Throwable t) {

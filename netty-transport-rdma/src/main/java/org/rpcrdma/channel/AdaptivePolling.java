@@ -7,10 +7,10 @@ package org.rpcrdma.channel;
 final class AdaptivePolling {
 
     private final AdaptivePollWindow window;
-    private PollerLimit limit;
+    private PollingEventLoopLimit limit;
     private boolean isEntered;
 
-    AdaptivePolling(AdaptivePollWindow window, PollerLimit limit) {
+    AdaptivePolling(AdaptivePollWindow window, PollingEventLoopLimit limit) {
         this.window = window;
         this.limit = limit;
     }
@@ -18,12 +18,12 @@ final class AdaptivePolling {
     /** {@return the polling of a loop that begins now; {@code null} when it has another mode} */
     static AdaptivePolling of(PollMode mode, long now) {
         return mode == PollMode.ADAPTIVE
-                ? new AdaptivePolling(new AdaptivePollWindow(now), PollerLimit.PROCESS)
+                ? new AdaptivePolling(new AdaptivePollWindow(now), PollingEventLoopLimit.PROCESS)
                 : null;
     }
 
     /** Sets another limit than that of the process, before the loop runs. */
-    void limit(PollerLimit other) {
+    void limit(PollingEventLoopLimit other) {
         limit = other;
     }
 

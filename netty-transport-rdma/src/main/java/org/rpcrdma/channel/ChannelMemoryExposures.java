@@ -12,14 +12,15 @@ import org.rpcrdma.verbs.QueuePair;
 final class ChannelMemoryExposures {
 
     private final QueuePair queuePair;
-    private final MessageRegistration memory;
+    private final MessageMemoryRegistration memory;
     private final boolean exactExposure;
 
     /** Registrations made for one exposure, by handle. */
     private final IntObjectMap<MemoryRegion> registrations = new IntObjectHashMap<>(4);
 
     /** @param exactExposure whether the device can expose exactly a part of a registration */
-    ChannelMemoryExposures(QueuePair queuePair, MessageRegistration memory, boolean exactExposure) {
+    ChannelMemoryExposures(
+            QueuePair queuePair, MessageMemoryRegistration memory, boolean exactExposure) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.exactExposure = exactExposure;

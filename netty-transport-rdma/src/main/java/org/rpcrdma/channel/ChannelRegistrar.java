@@ -3,7 +3,7 @@ package org.rpcrdma.channel;
 
 import io.netty.channel.Channel;
 
-/** Told by a {@link ChannelPoller} of the channels that come and go. Event loop only. */
+/** Told by an {@link EventLoopDevicePoller} of the channels that come and go. Event loop only. */
 interface ChannelRegistrar {
 
     /**

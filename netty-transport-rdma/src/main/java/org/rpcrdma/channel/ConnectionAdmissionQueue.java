@@ -29,7 +29,7 @@ final class ConnectionAdmissionQueue {
     private final Object server;
     private final RdmaServerChannelConfig config;
     private final Supplier<EventLoop> loop;
-    private final Supplier<ChannelPoller> poller;
+    private final Supplier<EventLoopDevicePoller> poller;
     private final Runnable onChange;
     private final RateLimitedLogger log = new RateLimitedLogger();
     private final ArrayDeque<ConnectionRequest> received = new ArrayDeque<>();
@@ -47,7 +47,7 @@ final class ConnectionAdmissionQueue {
             Object server,
             RdmaServerChannelConfig config,
             Supplier<EventLoop> loop,
-            Supplier<ChannelPoller> poller,
+            Supplier<EventLoopDevicePoller> poller,
             Runnable onChange) {
         this.server = server;
         this.config = config;

@@ -14,13 +14,14 @@ import java.nio.channels.UnresolvedAddressException;
 /** Establishes a connection: binds and connects, or answers a request. Event loop only. */
 final class ConnectionEstablishment {
 
-    private final AbstractRdmaConnection channel;
+    private final AbstractConnectedRdmaChannel channel;
     private final ChannelQueuePairLifecycle queuePair;
 
     /** Pending connect of the user; {@code null} for none. */
     private PendingConnect attempt;
 
-    ConnectionEstablishment(AbstractRdmaConnection channel, ChannelQueuePairLifecycle queuePair) {
+    ConnectionEstablishment(
+            AbstractConnectedRdmaChannel channel, ChannelQueuePairLifecycle queuePair) {
         this.channel = channel;
         this.queuePair = queuePair;
     }
@@ -42,7 +43,7 @@ final class ConnectionEstablishment {
                             channel.queuePairConfig(),
                             channel.events()));
             applyTrafficClass();
-            queuePair.accept(channel.traffic().privateData());
+            queuePair.accept(channel.dataPath().privateData());
         } catch (Throwable t) {
             // One line, rate-limited: this may happen to every connection.
             channel.poller().log().warn(channel, "the connection is not accepted", t);
@@ -109,7 +110,7 @@ final class ConnectionEstablishment {
             if (!queuePair.isThere()) {
                 create();
             }
-            queuePair.connect(attempt.remote(), from, channel.traffic().privateData());
+            queuePair.connect(attempt.remote(), from, channel.dataPath().privateData());
         } catch (Throwable t) {
             // As when the peer refuses: releases the unusable queue pair.
             failed(t);
@@ -144,16 +145,16 @@ final class ConnectionEstablishment {
         if (!channel.isOpen()) {
             return;
         }
-        ChannelProtocol<?> traffic = channel.traffic();
+        ChannelDataPath<?> dataPath = channel.dataPath();
         try {
-            traffic.opened(queuePair.agreed(privateData, traffic.assumedPrivateData()));
+            dataPath.opened(queuePair.agreed(privateData, dataPath.assumedPrivateData()));
         } catch (IOException | RuntimeException e) {
             failed(e);
             return;
         }
         if (channel.isClosing()) {
             try {
-                traffic.closing();
+                dataPath.closing();
             } catch (RuntimeException | Error e) {
                 // The close that waits has nothing to wait for.
                 channel.cut();

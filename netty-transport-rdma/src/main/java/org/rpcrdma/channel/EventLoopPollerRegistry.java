@@ -9,16 +9,16 @@ import java.util.concurrent.ConcurrentHashMap;
 final class EventLoopPollerRegistry {
 
     /** By an event loop that is no {@link RdmaEventLoop}, until its end. */
-    private static final Map<EventLoop, ChannelPoller> OTHERS = new ConcurrentHashMap<>();
+    private static final Map<EventLoop, EventLoopDevicePoller> OTHERS = new ConcurrentHashMap<>();
 
     private EventLoopPollerRegistry() {}
 
     /** The poller of an event loop, {@code null} if it takes no RDMA channels. */
-    static ChannelPoller of(EventLoop loop) {
+    static EventLoopDevicePoller of(EventLoop loop) {
         return loop instanceof RdmaEventLoop own ? own.poller() : OTHERS.get(loop);
     }
 
-    static void add(EventLoop loop, ChannelPoller poller) {
+    static void add(EventLoop loop, EventLoopDevicePoller poller) {
         OTHERS.put(loop, poller);
     }
 

@@ -5,8 +5,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.MathUtil;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
+import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.StreamMessage;
-import org.rpcrdma.stream.TargetEntry;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
@@ -78,7 +78,7 @@ final class PostedStreamWrites {
         int ring = MathUtil.findNextPositivePowerOfTwo(depth);
         this.slotMask = ring - 1;
         this.entries = ring * StreamMessage.BYTES;
-        this.slots = pool.take(entries + MOST_ENTRIES * TargetEntry.BYTES);
+        this.slots = pool.take(entries + MOST_ENTRIES * ReceiveBufferAddress.BYTES);
     }
 
     /** Whether a work request id is one of a receive. */
@@ -108,7 +108,7 @@ final class PostedStreamWrites {
     void write(
             long offset,
             int key,
-            MessageRegistration memory,
+            MessageMemoryRegistration memory,
             ByteBuf buffer,
             int index,
             int length) {
@@ -126,18 +126,18 @@ final class PostedStreamWrites {
     /** Writes an entry of the peer's target SGL, which the next message announces. */
     void writeEntry(
             long entryOffset, int tableKey, long offset, int key, int length, boolean isBigEndian) {
-        int index = entries + nextEntry * TargetEntry.BYTES;
+        int index = entries + nextEntry * ReceiveBufferAddress.BYTES;
         nextEntry = (nextEntry + 1) % MOST_ENTRIES;
         if (isBigEndian) {
-            TargetEntry.putBigEndian(slots.buffer(), index, offset, key, length);
+            ReceiveBufferAddress.putBigEndian(slots.buffer(), index, offset, key, length);
         } else {
-            TargetEntry.put(slots.buffer(), index, offset, key, length);
+            ReceiveBufferAddress.put(slots.buffer(), index, offset, key, length);
         }
         write(
                 entryOffset,
                 tableKey,
                 slots.address() + index,
-                TargetEntry.BYTES,
+                ReceiveBufferAddress.BYTES,
                 slots.region().localKey());
     }
 

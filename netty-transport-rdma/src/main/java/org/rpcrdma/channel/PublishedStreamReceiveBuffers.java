@@ -3,11 +3,11 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import org.rpcrdma.stream.ConnectionData;
-import org.rpcrdma.stream.PublishedBuffers;
+import org.rpcrdma.stream.PublishedReceiveBuffers;
+import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.ReceiveCredits;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetEntry;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 
 /**
@@ -19,9 +19,9 @@ final class PublishedStreamReceiveBuffers {
     static final int BUFFERS = 2;
 
     private final ChannelMemoryExposures exposures;
-    private final InboundRdmaWriteBuffers memory;
+    private final StreamReceiveMemory memory;
     private final ReceiveCredits credits;
-    private final PublishedBuffers published;
+    private final PublishedReceiveBuffers published;
 
     /** The buffers by age. */
     private final int[] keys = new int[BUFFERS];
@@ -46,12 +46,12 @@ final class PublishedStreamReceiveBuffers {
      * @param window credits offered in the private data
      */
     PublishedStreamReceiveBuffers(
-            ChannelMemoryExposures exposures, InboundRdmaWriteBuffers memory, int window) {
+            ChannelMemoryExposures exposures, StreamReceiveMemory memory, int window) {
         this.exposures = exposures;
         this.memory = memory;
         this.credits = new ReceiveCredits(window);
         add();
-        this.published = new PublishedBuffers(lengths[0]);
+        this.published = new PublishedReceiveBuffers(lengths[0]);
     }
 
     private int slot(int age) {
@@ -67,12 +67,12 @@ final class PublishedStreamReceiveBuffers {
     }
 
     /** Table entry of the newest buffer, for the peer. */
-    TargetEntry entry() {
+    ReceiveBufferAddress entry() {
         int slot = slot(count - 1);
-        return new TargetEntry(exposures.offset(keys[slot]), keys[slot], lengths[slot]);
+        return new ReceiveBufferAddress(exposures.offset(keys[slot]), keys[slot], lengths[slot]);
     }
 
-    void open(ConnectionData peer) {
+    void open(StreamPrivateData peer) {
         published.open(peer);
     }
 
@@ -112,12 +112,12 @@ final class PublishedStreamReceiveBuffers {
         credits.received();
     }
 
-    /** Memory for bytes that the peer is writing, see {@link InboundRdmaWriteBuffers#forWrite}. */
+    /** Memory for bytes that the peer is writing, see {@link StreamReceiveMemory#forWrite}. */
     ReceiveMemoryRange forWrite(int key, int start, int bytes) {
         return memory.forWrite(key, start, bytes);
     }
 
-    /** See {@link InboundRdmaWriteBuffers#unannounced}. */
+    /** See {@link StreamReceiveMemory#unannounced}. */
     long unannounced() {
         return memory.unannounced();
     }
@@ -143,7 +143,7 @@ final class PublishedStreamReceiveBuffers {
         return memory.isReadable();
     }
 
-    /** The next bytes, see {@link InboundRdmaWriteBuffers#read}. */
+    /** The next bytes, see {@link StreamReceiveMemory#read}. */
     ByteBuf read(int most, ByteBufAllocator allocator) {
         ByteBuf bytes = memory.read(most, allocator);
         delivered(bytes.readableBytes());

@@ -29,7 +29,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  *
  * <p>There is no half-close, and so no {@code shutdownOutput}.
  */
-public final class RdmaChannel extends AbstractRdmaConnection {
+public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
     /** Reads up to 64 messages before channelReadComplete, because most are short. */
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 64);
@@ -48,10 +48,10 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     private final RdmaChannelConfig config = new RdmaChannelConfig(this);
 
     /** {@code null} before registration. */
-    private MessageRegistration memory;
+    private MessageMemoryRegistration memory;
 
     /** Protocol of the current queue pair, or of the last one. */
-    private MessageChannelProtocol traffic;
+    private MessageChannelDataPath dataPath;
 
     /** Size of receives set before they exist; 0 for the configured size. */
     private int receiveUpTo;
@@ -162,7 +162,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
                             + buffer.capacity()
                             + ')');
         }
-        return traffic.exposures.expose(
+        return dataPath.exposures.expose(
                 buffer, index, length, access, config.getRegistrationPolicy());
     }
 
@@ -182,7 +182,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
      */
     public boolean isExposed(int handle) {
         checkInEventLoop("isExposed");
-        return isActive() && traffic.exposures.isExposed(handle);
+        return isActive() && dataPath.exposures.isExposed(handle);
     }
 
     /**
@@ -199,7 +199,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
             return;
         }
         try {
-            traffic.exposures.invalidate(handle);
+            dataPath.exposures.invalidate(handle);
         } catch (RuntimeException | Error e) {
             // The peer can still access the memory.
             closeAtOnce();
@@ -216,17 +216,17 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         return receiveUpTo == 0 ? config().getReceiveSize() : receiveUpTo;
     }
 
-    /** The protocol; exists from bind, connect or accept on. */
-    private MessageChannelProtocol madeTraffic(String method) {
+    /** The data path; exists from bind, connect or accept on. */
+    private MessageChannelDataPath madeTraffic(String method) {
         checkInEventLoop(method);
-        if (traffic == null) {
+        if (dataPath == null) {
             throw new IllegalStateException(
                     method
                             + " was called before there is a connection: "
                             + this
                             + " (expected: a channel that is active)");
         }
-        return traffic;
+        return dataPath;
     }
 
     // ------------------------------------------------------------------ life cycle
@@ -235,7 +235,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     protected void doRegister() throws Exception {
         super.doRegister();
         memory =
-                new MessageRegistration(
+                new MessageMemoryRegistration(
                         poller().pool(), poller().context().capabilities().cheapRegistration());
     }
 
@@ -250,9 +250,9 @@ public final class RdmaChannel extends AbstractRdmaConnection {
     }
 
     @Override
-    MessageChannelProtocol newTraffic(QueuePair made) {
-        traffic = new MessageChannelProtocol(this, memory, made);
-        return traffic;
+    MessageChannelDataPath newDataPath(QueuePair made) {
+        dataPath = new MessageChannelDataPath(this, memory, made);
+        return dataPath;
     }
 
     // ------------------------------------------------------------------ writing
@@ -262,7 +262,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         if (message instanceof ByteBuf buffer) {
             if (!buffer.isReadable()) {
                 buffer.release();
-                return ChannelProtocol.NOTHING;
+                return ChannelDataPath.NOTHING;
             }
             checkLength(buffer);
             return memory.sendable(buffer);
@@ -280,7 +280,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();
-            if (!MessageRegistration.isInOnePiece(sink) || sink.isReadOnly()) {
+            if (!MessageMemoryRegistration.isInOnePiece(sink) || sink.isReadOnly()) {
                 throw new IllegalArgumentException(
                         "sink of an RDMA Read: "
                                 + sink
@@ -307,7 +307,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         @Override
         public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
             checkInEventLoop("exposesInPlace");
-            return MessageRegistration.isInOnePiece(buffer)
+            return MessageMemoryRegistration.isInOnePiece(buffer)
                     && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
                                     && !buffer.isReadOnly())
                             || memory.pooled(buffer, index, length) != null);
@@ -328,7 +328,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         public void incompleteBegins(int bytes) {
             checkInEventLoop("incompleteBegins");
             if (isActive()) {
-                traffic.incomplete.take(bytes);
+                dataPath.incomplete.take(bytes);
             }
         }
 
@@ -336,7 +336,7 @@ public final class RdmaChannel extends AbstractRdmaConnection {
         public void incompleteEnds(int bytes) {
             if (isActive()) {
                 checkInEventLoop("incompleteEnds");
-                traffic.incomplete.give(bytes);
+                dataPath.incomplete.give(bytes);
             }
         }
 
@@ -357,8 +357,8 @@ public final class RdmaChannel extends AbstractRdmaConnection {
                                 + " have their memory already (set RECEIVE_SIZE)");
             }
             receiveUpTo = bytes;
-            if (traffic != null) {
-                traffic.receives.size(bytes);
+            if (dataPath != null) {
+                dataPath.receives.size(bytes);
             }
         }
 

@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.VerbsContext;
 
-/** Polls one {@link VerbsContext}, by a {@link ChannelPoller}, and runs the tasks of its channels. */
+/** Polls one {@link VerbsContext}, by an {@link EventLoopDevicePoller}, and runs the tasks of its channels. */
 final class RdmaEventLoop extends SingleThreadEventLoop {
 
     /** Time that tasks may run between two checks of the clock during shutdown. */
@@ -34,7 +34,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
 
     private final VerbsContext context;
     private final long origin;
-    private final ChannelPoller poller;
+    private final EventLoopDevicePoller poller;
 
     private volatile int ioRatio = 50;
 
@@ -62,7 +62,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         this.context = context;
         this.origin = context.nanoTime() - nettyNanoTime();
         this.poller =
-                new ChannelPoller(
+                new EventLoopDevicePoller(
                         context, mode, budget, this, this::inEventLoop, channel -> checkNotOver());
     }
 
@@ -91,7 +91,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     }
 
     /** Polls the device of this loop. */
-    ChannelPoller poller() {
+    EventLoopDevicePoller poller() {
         return poller;
     }
 

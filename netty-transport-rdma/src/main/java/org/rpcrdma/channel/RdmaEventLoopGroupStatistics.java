@@ -17,9 +17,10 @@ import java.util.List;
 public final class RdmaEventLoopGroupStatistics {
 
     private final EventLoopGroup group;
-    private final List<ChannelPoller> pollers;
+    private final List<EventLoopDevicePoller> pollers;
 
-    private RdmaEventLoopGroupStatistics(EventLoopGroup group, List<ChannelPoller> pollers) {
+    private RdmaEventLoopGroupStatistics(
+            EventLoopGroup group, List<EventLoopDevicePoller> pollers) {
         this.group = group;
         this.pollers = pollers;
     }
@@ -32,9 +33,9 @@ public final class RdmaEventLoopGroupStatistics {
      * @throws IllegalArgumentException when the group takes no RDMA channels
      */
     public static RdmaEventLoopGroupStatistics of(EventLoopGroup group) {
-        List<ChannelPoller> pollers = new ArrayList<>();
+        List<EventLoopDevicePoller> pollers = new ArrayList<>();
         for (EventExecutor loop : checkNotNull(group, "group")) {
-            ChannelPoller poller = EventLoopPollerRegistry.of((EventLoop) loop);
+            EventLoopDevicePoller poller = EventLoopPollerRegistry.of((EventLoop) loop);
             if (poller == null) {
                 throw new IllegalArgumentException(
                         "group: "
@@ -56,7 +57,7 @@ public final class RdmaEventLoopGroupStatistics {
      */
     public long value(RdmaCounter counter) {
         long sum = 0;
-        for (ChannelPoller poller : pollers) {
+        for (EventLoopDevicePoller poller : pollers) {
             long value = poller.value(counter);
             if (value < 0) {
                 return -1;
@@ -101,7 +102,7 @@ public final class RdmaEventLoopGroupStatistics {
 
     /** {@return the registered channels of all loops: connections and listeners} */
     public int registeredChannels() {
-        return pollers.stream().mapToInt(ChannelPoller::registeredChannels).sum();
+        return pollers.stream().mapToInt(EventLoopDevicePoller::registeredChannels).sum();
     }
 
     /** {@return the bytes of registered memory of the loops, in use or cached} */

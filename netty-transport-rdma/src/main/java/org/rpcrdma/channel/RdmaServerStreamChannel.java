@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.Experimental;
-import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
@@ -47,7 +47,7 @@ public final class RdmaServerStreamChannel extends AbstractRdmaServerChannel
     @Override
     RdmaStreamChannel child(ConnectionRequest request) {
         try {
-            ConnectionData.decode(
+            StreamPrivateData.decode(
                     request.privateData(),
                     SendOrImmediateStreamPoster.allowsBigEndian(poller().context().capabilities()));
             return new RdmaStreamChannel(this, request);

@@ -33,7 +33,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  * message, an {@link IOException} follows the received data: the stream may be truncated.
  */
 @Experimental
-public final class RdmaStreamChannel extends AbstractRdmaConnection implements SocketChannel {
+public final class RdmaStreamChannel extends AbstractConnectedRdmaChannel implements SocketChannel {
 
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
@@ -47,7 +47,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
     private final RdmaStreamChannelConfig config = new RdmaStreamChannelConfig(this);
 
     /** Protocol of the current queue pair, or of the last one. */
-    private StreamChannelProtocol traffic;
+    private StreamChannelDataPath dataPath;
 
     private volatile boolean inputShutdown;
     private volatile boolean outputShutdown;
@@ -103,9 +103,9 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
     }
 
     @Override
-    StreamChannelProtocol newTraffic(QueuePair made) {
-        traffic = new StreamChannelProtocol(this, made);
-        return traffic;
+    StreamChannelDataPath newDataPath(QueuePair made) {
+        dataPath = new StreamChannelDataPath(this, made);
+        return dataPath;
     }
 
     // ------------------------------------------------------------------ the end
@@ -239,7 +239,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
             return;
         }
         inputEnded();
-        traffic.discardInput();
+        dataPath.discardInput();
         becomeReady();
         promise.setSuccess();
     }
@@ -255,7 +255,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
             throw new NotYetConnectedException();
         }
         outputShutdown = true;
-        traffic.endOutput();
+        dataPath.endOutput();
     }
 
     // ------------------------------------------------------------------ writing
@@ -270,7 +270,7 @@ public final class RdmaStreamChannel extends AbstractRdmaConnection implements S
                 return buffer;
             }
             buffer.release();
-            return ChannelProtocol.NOTHING;
+            return ChannelDataPath.NOTHING;
         }
         if (message instanceof FileRegion) {
             return message;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-import org.rpcrdma.stream.ConnectionData;
 import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
 
@@ -24,11 +24,11 @@ abstract class SendOrImmediateStreamPoster {
 
     /** Checks for connection private data, which carries the handshake of a stream. */
     static void checkDevice(DeviceCapabilities device, boolean accepts) {
-        if (device.maxPrivateData() < ConnectionData.BYTES
+        if (device.maxPrivateData() < StreamPrivateData.BYTES
                 || (accepts && !device.privateDataOnAccept())) {
             throw new UnsupportedOperationException(
                     "a byte stream needs "
-                            + ConnectionData.BYTES
+                            + StreamPrivateData.BYTES
                             + " bytes of connection private data in both directions, which this"
                             + " RDMA provider does not carry; use another one"
                             + " (-Dorg.rpcrdma.provider=iwarp)");

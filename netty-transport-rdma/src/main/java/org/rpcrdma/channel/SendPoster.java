@@ -21,7 +21,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private static final long SEND = 1L << 62;
 
     private final QueuePair queuePair;
-    private final MessageRegistration memory;
+    private final MessageMemoryRegistration memory;
     private final int depth;
     private final PostedSends posted;
     private ChannelOutboundBuffer outbound;
@@ -42,7 +42,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private boolean blocked;
 
     /** @param depth the most work requests of the queue pair's send queue */
-    SendPoster(QueuePair queuePair, MessageRegistration memory, int depth) {
+    SendPoster(QueuePair queuePair, MessageMemoryRegistration memory, int depth) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.depth = depth;
@@ -114,7 +114,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
             return false;
         }
         room--;
-        if (message == ChannelProtocol.NOTHING) {
+        if (message == ChannelDataPath.NOTHING) {
             postHeld(QueuePair.SIGNALED);
             posted.addNothing(message);
         } else {
@@ -210,7 +210,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         int completed = 0;
         while (!posted.isEmpty() && posted.headIsNothing()) {
             posted.removeHead();
-            if (isNextOfOutbound(ChannelProtocol.NOTHING)) {
+            if (isNextOfOutbound(ChannelDataPath.NOTHING)) {
                 completed++;
                 outbound.remove();
                 removeCancelled();
@@ -234,7 +234,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    /** See {@link ChannelProtocol#outputEnds}. */
+    /** See {@link ChannelDataPath#outputEnds}. */
     void hold() {
         posted.hold();
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-import org.rpcrdma.stream.StreamEnds;
+import org.rpcrdma.stream.StreamHalfCloseState;
 
 /** Counts one stream, from its connection to its end, for its event loop. Event loop only. */
 final class StreamCounterUpdater {
 
-    private final ChannelPoller poller;
+    private final EventLoopDevicePoller poller;
     private final EventLoopOpenStreamGauges loop;
 
     /** Between the connection and its end. */
@@ -18,7 +18,7 @@ final class StreamCounterUpdater {
     private boolean hasOutputEnded;
     private boolean hasInputEnded;
 
-    StreamCounterUpdater(ChannelPoller poller) {
+    StreamCounterUpdater(EventLoopDevicePoller poller) {
         this.poller = poller;
         this.loop = poller.streams();
     }
@@ -43,7 +43,7 @@ final class StreamCounterUpdater {
     }
 
     /** One of the directions has ended, or both. */
-    void endsChanged(StreamEnds ends) {
+    void endsChanged(StreamHalfCloseState ends) {
         halfClosed(
                 ends.isOutputOver() && !ends.isInputOver(),
                 ends.isInputOver() && !ends.isOutputOver());
@@ -54,7 +54,7 @@ final class StreamCounterUpdater {
      *
      * @param isByPeer whether the peer or the network has ended it, not this end
      */
-    void ended(StreamEnds ends, boolean isByPeer) {
+    void ended(StreamHalfCloseState ends, boolean isByPeer) {
         if (!isOpen) {
             return;
         }

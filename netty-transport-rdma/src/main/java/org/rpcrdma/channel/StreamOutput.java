@@ -7,11 +7,11 @@ import io.netty.channel.FileRegion;
 import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
-import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.stream.SendCredits;
 import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetTable;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
@@ -29,10 +29,10 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     /** Result in the place of a number of bytes: no room now. */
     private static final int NO_ROOM = -1;
 
-    private final MessageRegistration memory;
+    private final MessageMemoryRegistration memory;
     private final RegisteredBufferPool pool;
     private final int window;
-    private final TargetTable table;
+    private final PeerReceiveBufferTable table;
     private final PostedStreamWrites work;
     private final BoundedFileRegionCopy sink = new BoundedFileRegionCopy();
 
@@ -80,7 +80,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     StreamOutput(
             QueuePair queuePair,
             SendOrImmediateStreamPoster wire,
-            MessageRegistration memory,
+            MessageMemoryRegistration memory,
             RegisteredBufferPool pool,
             int depth,
             int window,
@@ -88,11 +88,11 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         this.memory = memory;
         this.pool = pool;
         this.window = window;
-        this.table = new TargetTable(targetMemory);
+        this.table = new PeerReceiveBufferTable(targetMemory);
         this.work = new PostedStreamWrites(queuePair, wire, pool, depth);
     }
 
-    void open(ConnectionData peer) {
+    void open(StreamPrivateData peer) {
         credits = new SendCredits(peer.credits());
         tableKey = peer.tableKey();
         isTableBigEndian = peer.bigEndianTable();

@@ -11,12 +11,12 @@ class AdaptivePollingTest {
 
     private long now;
 
-    private AdaptivePolling polling(PollerLimit limit) {
+    private AdaptivePolling polling(PollingEventLoopLimit limit) {
         return new AdaptivePolling(new AdaptivePollWindow(now), limit);
     }
 
     /** Has the window open: an event comes soon after the loop has blocked. */
-    private AdaptivePolling open(PollerLimit limit) {
+    private AdaptivePolling open(PollingEventLoopLimit limit) {
         AdaptivePolling polling = polling(limit);
         assertThat(polling.tryPoll(now, now)).isFalse();
         now += APART;
@@ -26,7 +26,7 @@ class AdaptivePollingTest {
 
     @Test
     void noMoreLoopsPollAtOnceThanTheLimitSays() {
-        PollerLimit limit = new PollerLimit(8);
+        PollingEventLoopLimit limit = new PollingEventLoopLimit(8);
         AdaptivePolling[] loops = new AdaptivePolling[5];
         for (int i = 0; i < loops.length; i++) {
             loops[i] = open(limit);
@@ -43,7 +43,7 @@ class AdaptivePollingTest {
 
     @Test
     void whoBlocksOrFailsLeavesItsPlaceOnce() {
-        PollerLimit limit = new PollerLimit(2);
+        PollingEventLoopLimit limit = new PollingEventLoopLimit(2);
         AdaptivePolling one = open(limit);
         assertThat(one.tryPoll(now, now)).isTrue();
         assertThat(one.tryPoll(now, now + AdaptivePollWindow.MAX_NANOS)).isFalse();
@@ -56,11 +56,11 @@ class AdaptivePollingTest {
 
     @Test
     void twoPollOnTwoCpusAndNobodyOnOne() {
-        PollerLimit limit = new PollerLimit(3);
+        PollingEventLoopLimit limit = new PollingEventLoopLimit(3);
         assertThat(limit.tryEnter()).isTrue();
         assertThat(limit.tryEnter()).isTrue();
         assertThat(limit.tryEnter()).isFalse();
-        PollerLimit single = new PollerLimit(1);
+        PollingEventLoopLimit single = new PollingEventLoopLimit(1);
         AdaptivePolling polling = open(single);
         assertThat(polling.tryPoll(now, now)).isFalse();
     }

@@ -217,7 +217,7 @@ class ChannelIncompleteMessageQuotaShareTest {
 
     private static ReceiveMemoryRange memory(RdmaChannel channel, int id, int length)
             throws Exception {
-        return on(channel, () -> channel.traffic().receiveMemory(id, length));
+        return on(channel, () -> channel.dataPath().receiveMemory(id, length));
     }
 
     /** A message of several segments takes a whole receive, before it is known how long it is. */
@@ -239,9 +239,9 @@ class ChannelIncompleteMessageQuotaShareTest {
         on(
                 first,
                 () -> {
-                    first.traffic().completed(0, WorkStatus.SUCCESS, 100);
-                    assertThat(first.traffic().receiveMemory(1, RECEIVE)).isNotNull();
-                    assertThat(third.traffic().receiveMemory(1, RECEIVE))
+                    first.dataPath().completed(0, WorkStatus.SUCCESS, 100);
+                    assertThat(first.dataPath().receiveMemory(1, RECEIVE)).isNotNull();
+                    assertThat(third.dataPath().receiveMemory(1, RECEIVE))
                             .as("above the bound again")
                             .isNull();
                     return null;
@@ -258,15 +258,15 @@ class ChannelIncompleteMessageQuotaShareTest {
         on(
                 first,
                 () -> {
-                    var peer = first.traffic();
+                    var peer = first.dataPath();
                     for (int id = 0; id < 3; id++) {
                         assertThat(peer.receiveMemory(id, RECEIVE)).isNotNull();
                     }
                     // Of the third, the first segment alone is there.
                     peer.completed(0, WorkStatus.SUCCESS, RECEIVE);
                     peer.completed(1, WorkStatus.SUCCESS, RECEIVE);
-                    assertThat(second.traffic().receiveMemory(0, RECEIVE)).isNotNull();
-                    assertThat(second.traffic().receiveMemory(1, 1000)).isNotNull();
+                    assertThat(second.dataPath().receiveMemory(0, RECEIVE)).isNotNull();
+                    assertThat(second.dataPath().receiveMemory(1, 1000)).isNotNull();
                     assertThatThrownBy(() -> ChannelInternals.of(second).incompleteBegins(1))
                             .hasMessageContaining("bytes of incomplete messages already");
                     peer.completed(2, WorkStatus.SUCCESS, RECEIVE);
@@ -286,9 +286,9 @@ class ChannelIncompleteMessageQuotaShareTest {
         on(
                 first,
                 () -> {
-                    assertThat(first.traffic().receiveMemory(0, 100)).isNotNull();
-                    assertThat(first.traffic().receiveMemory(1, RECEIVE)).isNotNull();
-                    first.traffic().completed(0, WorkStatus.SUCCESS, 100);
+                    assertThat(first.dataPath().receiveMemory(0, 100)).isNotNull();
+                    assertThat(first.dataPath().receiveMemory(1, RECEIVE)).isNotNull();
+                    first.dataPath().completed(0, WorkStatus.SUCCESS, 100);
                     ChannelInternals.of(second).incompleteBegins(RECEIVE);
                     assertThatThrownBy(() -> ChannelInternals.of(second).incompleteBegins(1))
                             .hasMessageContaining("bytes of incomplete messages already");

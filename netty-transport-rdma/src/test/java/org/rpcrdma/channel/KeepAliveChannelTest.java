@@ -127,7 +127,7 @@ class KeepAliveChannelTest {
     }
 
     private static Object look(RdmaChannel channel) {
-        ((MessageChannelProtocol) channel.traffic()).lookForPeer();
+        ((MessageChannelDataPath) channel.dataPath()).lookForPeer();
         return null;
     }
 

@@ -50,7 +50,7 @@ class MemoryAfterFailureTest {
     private final DirectMemoryBudget budget = new DirectMemoryBudget(4 << 20);
     private final RegisteredBufferPool pool =
             new RegisteredBufferPool(context, budget, () -> true, () -> {}, (bytes, why) -> {});
-    private final MessageRegistration memory = new MessageRegistration(pool, true);
+    private final MessageMemoryRegistration memory = new MessageMemoryRegistration(pool, true);
     private int registrations;
 
     private final class Region implements MemoryRegion {
@@ -134,7 +134,7 @@ class MemoryAfterFailureTest {
                         () ->
                                 new PublishedStreamReceiveBuffers(
                                         exposures,
-                                        new PreallocatedInboundRdmaWriteBuffers(
+                                        new PreallocatedStreamReceiveMemory(
                                                 pool, exposures, 1 << 16),
                                         8))
                 .isInstanceOf(OutOfMemoryError.class);

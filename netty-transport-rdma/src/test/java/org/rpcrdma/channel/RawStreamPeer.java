@@ -13,9 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.StreamMessage;
-import org.rpcrdma.stream.TargetEntry;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
@@ -58,7 +58,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
 
     QueuePair queuePair;
     byte[] peerData;
-    ConnectionData peer;
+    StreamPrivateData peer;
     Throwable connectFailure;
     boolean hasEnded;
     Throwable endedBy;
@@ -76,21 +76,24 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     // ------------------------------------------------------------------ connecting
 
     /** Makes the queue pair and the private data: a table, and a first buffer of that length. */
-    private ConnectionData prepare(QueuePair fresh, int firstBuffer) {
+    private StreamPrivateData prepare(QueuePair fresh, int firstBuffer) {
         queuePair = fresh;
         for (int i = 0; i < RECEIVE_COUNT; i++) {
             postReceive();
         }
         tableKey =
                 fresh.expose(
-                        region, base, TABLE_ENTRIES * TargetEntry.BYTES, QueuePair.REMOTE_WRITE);
+                        region,
+                        base,
+                        TABLE_ENTRIES * ReceiveBufferAddress.BYTES,
+                        QueuePair.REMOTE_WRITE);
         bufferKey = fresh.expose(region, base + BUFFERS, BYTES - BUFFERS, QueuePair.REMOTE_WRITE);
-        return new ConnectionData(
+        return new StreamPrivateData(
                 CREDITS,
                 fresh.exposedOffset(tableKey),
                 tableKey,
                 TABLE_ENTRIES,
-                new TargetEntry(fresh.exposedOffset(bufferKey), bufferKey, firstBuffer));
+                new ReceiveBufferAddress(fresh.exposedOffset(bufferKey), bufferKey, firstBuffer));
     }
 
     private void postReceive() {
@@ -105,10 +108,10 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
 
     /** Connects with a first buffer of that length, and waits for the answer. */
     RawStreamPeer connect(InetSocketAddress address, int firstBuffer) throws Exception {
-        ConnectionData data = prepare(context.createQueuePair(SIZE, this), firstBuffer);
+        StreamPrivateData data = prepare(context.createQueuePair(SIZE, this), firstBuffer);
         queuePair.connect(address, null, data.encode());
         await(() -> peerData != null);
-        peer = ConnectionData.decode(peerData, hasImmediates);
+        peer = StreamPrivateData.decode(peerData, hasImmediates);
         return this;
     }
 
@@ -123,11 +126,11 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     /** Connects as a big-endian machine, and returns what the peer answers, if it does. */
     byte[] bigEndian(InetSocketAddress address) {
         try {
-            ConnectionData data = prepare(context.createQueuePair(SIZE, this), 100);
+            StreamPrivateData data = prepare(context.createQueuePair(SIZE, this), 100);
             queuePair.connect(
                     address,
                     null,
-                    new ConnectionData(
+                    new StreamPrivateData(
                                     data.credits(),
                                     data.tableOffset(),
                                     data.tableKey(),
@@ -143,11 +146,12 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     }
 
     /** What the peer has written into this end's table. */
-    TargetEntry ownEntry(int index, boolean isBigEndian) {
-        int at = index * TargetEntry.BYTES;
+    ReceiveBufferAddress ownEntry(int index, boolean isBigEndian) {
+        int at = index * ReceiveBufferAddress.BYTES;
         return isBigEndian
-                ? new TargetEntry(bytes.getLong(at), bytes.getInt(at + 8), bytes.getInt(at + 12))
-                : new TargetEntry(
+                ? new ReceiveBufferAddress(
+                        bytes.getLong(at), bytes.getInt(at + 8), bytes.getInt(at + 12))
+                : new ReceiveBufferAddress(
                         bytes.getLongLE(at), bytes.getIntLE(at + 8), bytes.getIntLE(at + 12));
     }
 
@@ -263,10 +267,14 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     /** Publishes part of this end's memory in an entry of the peer's table. */
     void publish(int index, int start, int length, int limit) {
         int slot = slot();
-        TargetEntry.put(bytes, slot, queuePair.exposedOffset(bufferKey) + start, bufferKey, length);
+        ReceiveBufferAddress.put(
+                bytes, slot, queuePair.exposedOffset(bufferKey) + start, bufferKey, length);
         queuePair.write(
-                SENT, 0, peer.tableOffset() + (long) index * TargetEntry.BYTES, peer.tableKey());
-        queuePair.gather(base + slot, TargetEntry.BYTES, region.localKey());
+                SENT,
+                0,
+                peer.tableOffset() + (long) index * ReceiveBufferAddress.BYTES,
+                peer.tableKey());
+        queuePair.gather(base + slot, ReceiveBufferAddress.BYTES, region.localKey());
         send(StreamMessage.sgl(limit));
     }
 

@@ -112,7 +112,7 @@ class RdmaReadTimeoutTest {
                 channel,
                 () -> {
                     for (int i = 0; i < times; i++) {
-                        ((MessageChannelProtocol) channel.traffic()).readDeadline.look();
+                        ((MessageChannelDataPath) channel.dataPath()).readDeadline.look();
                     }
                     return null;
                 });

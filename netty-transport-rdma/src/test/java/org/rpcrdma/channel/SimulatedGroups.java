@@ -17,7 +17,7 @@ public final class SimulatedGroups {
     public static RdmaEventLoopGroup single(
             Executor executor, VerbsProvider provider, PollMode mode, DirectMemoryBudget budget) {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, executor, provider, mode, budget);
-        ((RdmaEventLoop) group.next()).poller().limitPolling(new PollerLimit(CPUS));
+        ((RdmaEventLoop) group.next()).poller().limitPolling(new PollingEventLoopLimit(CPUS));
         return group;
     }
 }

@@ -29,12 +29,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.StreamPair.Collector;
-import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.PeerReceiveBufferTable;
+import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.StreamMessage.Kind;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetEntry;
-import org.rpcrdma.stream.TargetTable;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.ffm.SoftwareRoceProvider;
 
@@ -96,7 +96,8 @@ class StreamPeerTest {
         return bytes;
     }
 
-    private static void sendData(RawStreamPeer peer, TargetEntry buffer, int at, byte... data) {
+    private static void sendData(
+            RawStreamPeer peer, ReceiveBufferAddress buffer, int at, byte... data) {
         peer.write(buffer.offset() + at, buffer.key(), data);
         peer.send(StreamMessage.data(data.length));
     }
@@ -106,10 +107,10 @@ class StreamPeerTest {
     @Test
     void theFirstBufferStandsInThePrivateData() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
-            assertThat(peer.peerData).hasSize(ConnectionData.BYTES);
+            assertThat(peer.peerData).hasSize(StreamPrivateData.BYTES);
             assertThat(peer.peerData[1]).describedAs("flags: IOMAP, not NET").isEqualTo((byte) 2);
             assertThat(peer.peerData[7]).describedAs("iomap entries").isZero();
-            assertThat(peer.peer.tableEntries()).isEqualTo(TargetTable.ENTRIES);
+            assertThat(peer.peer.tableEntries()).isEqualTo(PeerReceiveBufferTable.ENTRIES);
             assertThat(peer.peer.credits()).isEqualTo(16);
             assertThat(peer.peer.buffer().length()).isEqualTo(HALF);
             sendData(peer, peer.peer.buffer(), 0, random(10));
@@ -122,7 +123,7 @@ class StreamPeerTest {
     void aWriteMayTellOfItself() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             assumeTrue(peer.hasImmediates);
-            TargetEntry buffer = peer.peer.buffer();
+            ReceiveBufferAddress buffer = peer.peer.buffer();
             peer.writeWithImmediate(buffer.offset(), buffer.key(), 3, (byte) 1, (byte) 2, (byte) 3);
             peer.write(buffer.offset() + 3, buffer.key(), (byte) 4);
             peer.writeWithImmediate(buffer.offset() + 4, buffer.key(), 2, (byte) 5);
@@ -135,7 +136,7 @@ class StreamPeerTest {
     void aWriteThatTellsOfMoreThanItself() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             assumeTrue(peer.hasImmediates);
-            TargetEntry buffer = peer.peer.buffer();
+            ReceiveBufferAddress buffer = peer.peer.buffer();
             peer.writeWithImmediate(buffer.offset(), buffer.key(), 5, (byte) 1);
             accepted().awaitBytes(new byte[] {1, 0, 0, 0, 0});
         }
@@ -150,9 +151,9 @@ class StreamPeerTest {
                 assertThat(peer.connectFailure).isInstanceOf(RejectedException.class);
                 return;
             }
-            peer.peer = ConnectionData.decode(data, true);
+            peer.peer = StreamPrivateData.decode(data, true);
             peer.await(() -> !peer.messages(Kind.SGL).isEmpty());
-            TargetEntry second = peer.ownEntry(1, true);
+            ReceiveBufferAddress second = peer.ownEntry(1, true);
             assertThat(second.length()).isEqualTo(HALF);
             sendData(peer, peer.peer.buffer(), 0, random(HALF));
             sendData(peer, second, 0, random(10));
@@ -166,7 +167,7 @@ class StreamPeerTest {
     void oneMessageMayTellOfSeveralWrites() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             byte[] bytes = random(30);
-            TargetEntry buffer = peer.peer.buffer();
+            ReceiveBufferAddress buffer = peer.peer.buffer();
             for (int i = 0; i < 30; i += 10) {
                 peer.write(buffer.offset() + i, buffer.key(), Arrays.copyOfRange(bytes, i, i + 10));
             }
@@ -203,7 +204,7 @@ class StreamPeerTest {
         assertBroken(
                 peer -> {
                     peer.await(() -> peer.ownEntry(1, false).length() > 0);
-                    TargetEntry second = peer.ownEntry(1, false);
+                    ReceiveBufferAddress second = peer.ownEntry(1, false);
                     peer.write(second.offset(), second.key(), ONE);
                 },
                 "connection reset");
@@ -231,7 +232,7 @@ class StreamPeerTest {
         }
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             Collector server = accepted();
-            TargetEntry buffer = peer.peer.buffer();
+            ReceiveBufferAddress buffer = peer.peer.buffer();
             // Part of it, in any order, and some of it too late.
             peer.write(buffer.offset() + 10, buffer.key(), (byte) 3);
             sendData(peer, buffer, 2, (byte) 1, (byte) 2);
@@ -255,7 +256,7 @@ class StreamPeerTest {
     void theKeyOfAFullBufferIsDead() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             Collector server = accepted();
-            TargetEntry buffer = peer.peer.buffer();
+            ReceiveBufferAddress buffer = peer.peer.buffer();
             byte[] bytes = random(HALF);
             sendData(peer, buffer, 0, bytes);
             server.awaitBytes(bytes);
@@ -269,7 +270,7 @@ class StreamPeerTest {
     @Test
     void creditsAreGrantedWithABufferAndWhenHalfOfThemAreUsed() throws Exception {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
-            TargetEntry buffer = peer.peer.buffer();
+            ReceiveBufferAddress buffer = peer.peer.buffer();
             for (int i = 0; i < 8; i++) {
                 sendData(peer, buffer, i, (byte) i);
             }
@@ -431,7 +432,7 @@ class StreamPeerTest {
         assertBroken(
                 peer ->
                         peer.write(
-                                peer.peer.tableOffset() + TargetTable.BYTES,
+                                peer.peer.tableOffset() + PeerReceiveBufferTable.BYTES,
                                 peer.peer.tableKey(),
                                 (byte) 1),
                 "connection reset");
@@ -441,7 +442,8 @@ class StreamPeerTest {
 
     @Test
     void whatIsNoRsocketIsRejected() throws Exception {
-        byte[] good = new ConnectionData(16, 0, 1, 2, new TargetEntry(0, 2, 100)).encode();
+        byte[] good =
+                new StreamPrivateData(16, 0, 1, 2, new ReceiveBufferAddress(0, 2, 100)).encode();
         byte[][] bad = {
             {},
             Arrays.copyOf(good, 39),
@@ -533,7 +535,11 @@ class StreamPeerTest {
             int start = 334;
             for (int i = 0; i < lengths.length; i++) {
                 int end = start + lengths[i];
-                peer.publish(i % TargetTable.ENTRIES, start, lengths[i], peer.messages.size() + 14);
+                peer.publish(
+                        i % PeerReceiveBufferTable.ENTRIES,
+                        start,
+                        lengths[i],
+                        peer.messages.size() + 14);
                 peer.await(() -> peer.dataReceived() == end);
                 start = end;
             }
@@ -652,7 +658,7 @@ class StreamPeerTest {
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             Collector server = accepted();
             peer.await(() -> peer.messages(Kind.SGL).size() == 1 || probe(peer));
-            TargetEntry buffer = peer.peer.buffer();
+            ReceiveBufferAddress buffer = peer.peer.buffer();
             byte[] bytes = random(HALF);
             peer.memory.put(4096, bytes);
             peer.queuePair.write(-1, 0, buffer.offset(), buffer.key());

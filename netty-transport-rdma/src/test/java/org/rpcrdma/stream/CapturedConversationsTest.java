@@ -40,13 +40,13 @@ class CapturedConversationsTest {
 
     /** One end as the rules have it, fed with what it does and what its peer does. */
     private static final class End {
-        private final ByteBuf memory = Unpooled.buffer(TargetTable.BYTES);
-        private final TargetTable table = new TargetTable(memory);
-        private final StreamEnds ends = new StreamEnds();
-        private ConnectionData own;
+        private final ByteBuf memory = Unpooled.buffer(PeerReceiveBufferTable.BYTES);
+        private final PeerReceiveBufferTable table = new PeerReceiveBufferTable(memory);
+        private final StreamHalfCloseState ends = new StreamHalfCloseState();
+        private StreamPrivateData own;
         private SendCredits sendCredits;
         private ReceiveCredits receiveCredits;
-        private PublishedBuffers buffers;
+        private PublishedReceiveBuffers buffers;
 
         /** Data written and not announced. */
         private int written;
@@ -55,9 +55,9 @@ class CapturedConversationsTest {
         private boolean hasEnded;
 
         void connects(byte[] bytes, End peer) throws Exception {
-            own = ConnectionData.decode(bytes, false);
+            own = StreamPrivateData.decode(bytes, false);
             receiveCredits = new ReceiveCredits(own.credits());
-            buffers = new PublishedBuffers((int) own.buffer().length());
+            buffers = new PublishedReceiveBuffers((int) own.buffer().length());
             peer.sendCredits = new SendCredits(own.credits());
             peer.table.open(own.buffer());
             if (peer.buffers != null) {
@@ -89,16 +89,16 @@ class CapturedConversationsTest {
 
         private void publishes(Operation write, End peer) {
             ByteBuf entry = write.bytes();
-            TargetEntry published = TargetEntry.get(entry, 0);
+            ReceiveBufferAddress published = ReceiveBufferAddress.get(entry, 0);
             assertThat(buffers.publish((int) published.length())).isEqualTo(write.offset());
             int index = (int) (write.offset() - peer.own.tableOffset());
-            TargetEntry.put(
+            ReceiveBufferAddress.put(
                     peer.memory,
                     index,
                     published.offset(),
                     published.key(),
                     (int) published.length());
-            assertThat(peer.memory.slice(index, TargetEntry.BYTES)).isEqualTo(entry);
+            assertThat(peer.memory.slice(index, ReceiveBufferAddress.BYTES)).isEqualTo(entry);
         }
 
         void sends(Operation operation, End peer) throws Exception {

@@ -15,15 +15,16 @@ import org.rpcrdma.stream.StreamMessage.Kind;
 /** What a peer may get wrong, and what a number may reach. */
 class StreamRulesTest {
 
-    private static final TargetEntry BUFFER = new TargetEntry(0xffff_ffff_ffff_0000L, 7, 100);
-    private static final ConnectionData PEER = new ConnectionData(16, 0x1000, 9, 2, BUFFER);
+    private static final ReceiveBufferAddress BUFFER =
+            new ReceiveBufferAddress(0xffff_ffff_ffff_0000L, 7, 100);
+    private static final StreamPrivateData PEER = new StreamPrivateData(16, 0x1000, 9, 2, BUFFER);
 
     // ------------------------------------------------------------------ connection data
 
     @Test
     void connectionDataMayBeFollowedByZeros() throws Exception {
         byte[] padded = Arrays.copyOf(PEER.encode(), 56);
-        assertThat(ConnectionData.decode(padded, false)).isEqualTo(PEER);
+        assertThat(StreamPrivateData.decode(padded, false)).isEqualTo(PEER);
     }
 
     @Test
@@ -40,11 +41,11 @@ class StreamRulesTest {
     /** Over iWARP messages would be in the order of their senders; immediates have one for all. */
     @Test
     void aBigEndianTableIsForImmediatesAlone() throws Exception {
-        ConnectionData peer = new ConnectionData(16, 0x1000, 9, 2, true, BUFFER);
+        StreamPrivateData peer = new StreamPrivateData(16, 0x1000, 9, 2, true, BUFFER);
         assertThat(peer.encode()).isEqualTo(with(1, 3));
-        assertThat(ConnectionData.decode(peer.encode(), true)).isEqualTo(peer);
-        ByteBuf entry = Unpooled.buffer(TargetEntry.BYTES);
-        TargetEntry.putBigEndian(entry, 0, 0x0102030405060708L, 0x11121314, 0x21222324);
+        assertThat(StreamPrivateData.decode(peer.encode(), true)).isEqualTo(peer);
+        ByteBuf entry = Unpooled.buffer(ReceiveBufferAddress.BYTES);
+        ReceiveBufferAddress.putBigEndian(entry, 0, 0x0102030405060708L, 0x11121314, 0x21222324);
         assertThat(entry.array())
                 .containsExactly(
                         1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24);
@@ -52,9 +53,10 @@ class StreamRulesTest {
 
     @Test
     void aPeerThatTakesNothingIsRefused() {
-        assertRefused(new ConnectionData(0, 0, 0, 2, BUFFER).encode(), "0 credits");
+        assertRefused(new StreamPrivateData(0, 0, 0, 2, BUFFER).encode(), "0 credits");
         assertRefused(
-                new ConnectionData(16, 0, 0, 2, new TargetEntry(0, 0, 0)).encode(), "of 0 bytes");
+                new StreamPrivateData(16, 0, 0, 2, new ReceiveBufferAddress(0, 0, 0)).encode(),
+                "of 0 bytes");
     }
 
     private static byte[] with(int index, int value) {
@@ -64,7 +66,7 @@ class StreamRulesTest {
     }
 
     private static void assertRefused(byte[] bytes, String sentence) {
-        assertThatThrownBy(() -> ConnectionData.decode(bytes, false))
+        assertThatThrownBy(() -> StreamPrivateData.decode(bytes, false))
                 .isInstanceOf(StreamProtocolException.class)
                 .hasMessageContaining(sentence);
     }
@@ -100,11 +102,11 @@ class StreamRulesTest {
 
     // ------------------------------------------------------------------ where data goes
 
-    private final ByteBuf memory = Unpooled.buffer(TargetTable.BYTES);
-    private final TargetTable table = new TargetTable(memory);
+    private final ByteBuf memory = Unpooled.buffer(PeerReceiveBufferTable.BYTES);
+    private final PeerReceiveBufferTable table = new PeerReceiveBufferTable(memory);
 
     private void peerWrites(int index, long offset, int length) {
-        TargetEntry.put(memory, index * TargetEntry.BYTES, offset, 5, length);
+        ReceiveBufferAddress.put(memory, index * ReceiveBufferAddress.BYTES, offset, 5, length);
     }
 
     @Test
@@ -230,7 +232,7 @@ class StreamRulesTest {
 
     @Test
     void dataStaysInsideOfTheBufferThatThePeerFills() throws Exception {
-        PublishedBuffers buffers = new PublishedBuffers(100);
+        PublishedReceiveBuffers buffers = new PublishedReceiveBuffers(100);
         buffers.open(PEER);
         assertThat(buffers.publish(50)).isEqualTo(0x1010);
         assertThatThrownBy(() -> buffers.publish(50)).isInstanceOf(IllegalStateException.class);
@@ -248,8 +250,8 @@ class StreamRulesTest {
 
     @Test
     void aLongerTableIsWrittenInItsOrder() throws Exception {
-        PublishedBuffers buffers = new PublishedBuffers(1);
-        buffers.open(new ConnectionData(16, 0x1000, 9, 3, BUFFER));
+        PublishedReceiveBuffers buffers = new PublishedReceiveBuffers(1);
+        buffers.open(new StreamPrivateData(16, 0x1000, 9, 3, BUFFER));
         long[] offsets = new long[4];
         for (int i = 0; i < offsets.length; i++) {
             offsets[i] = buffers.publish(1);
@@ -262,11 +264,11 @@ class StreamRulesTest {
 
     @Test
     void noDataFollowsTheEndOfADirection() {
-        StreamEnds shutdown = new StreamEnds();
+        StreamHalfCloseState shutdown = new StreamHalfCloseState();
         shutdown.shutdownReceived();
         assertThatThrownBy(shutdown::dataReceived).hasMessageContaining("SHUTDOWN");
         assertThat(shutdown.isOutputOver()).isFalse();
-        StreamEnds disconnected = new StreamEnds();
+        StreamHalfCloseState disconnected = new StreamHalfCloseState();
         disconnected.disconnectReceived();
         assertThatThrownBy(disconnected::dataReceived).hasMessageContaining("DISCONNECT");
         assertThat(disconnected.isOutputOver()).isTrue();
@@ -275,7 +277,7 @@ class StreamRulesTest {
 
     @Test
     void aConnectionThatEndsWithoutAWordIsNotOrderly() {
-        StreamEnds ends = new StreamEnds();
+        StreamHalfCloseState ends = new StreamHalfCloseState();
         assertThat(ends.isOrderly(true)).isFalse();
         ends.shutdownReceived();
         assertThat(ends.isOrderly(true)).isFalse();

@@ -25,8 +25,7 @@ class BoundedDuplicateRequestCacheTest {
     }
 
     private static DuplicateRequestCache.Call call(int xid) {
-        return new DuplicateRequestCache.Call(
-                ConnectionEndingXidCacheTest.address(1), xid, 1, 1, 1, 1, 1);
+        return new DuplicateRequestCache.Call(FatalCallXidCacheTest.address(1), xid, 1, 1, 1, 1, 1);
     }
 
     @Test

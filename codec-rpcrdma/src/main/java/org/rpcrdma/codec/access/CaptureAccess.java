@@ -12,7 +12,7 @@ public abstract class CaptureAccess {
     /** The only one. */
     public static final CaptureAccess CAPTURE =
             CodecImplementationLoader.of(
-                    CaptureAccess.class, "org.rpcrdma.codec.capture.OpenedCapture");
+                    CaptureAccess.class, "org.rpcrdma.codec.capture.DefaultCaptureAccess");
 
     protected CaptureAccess() {}
 

@@ -23,7 +23,7 @@ public abstract class CodecAccess {
 
     /** The only one. */
     public static final CodecAccess CODEC =
-            CodecImplementationLoader.of(CodecAccess.class, "org.rpcrdma.codec.OpenedCodec");
+            CodecImplementationLoader.of(CodecAccess.class, "org.rpcrdma.codec.DefaultCodecAccess");
 
     protected CodecAccess() {}
 

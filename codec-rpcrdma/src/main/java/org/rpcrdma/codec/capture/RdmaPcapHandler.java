@@ -11,7 +11,7 @@ import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaWrite;
-import org.rpcrdma.codec.capture.PcapTcp.Way;
+import org.rpcrdma.codec.capture.PcapTcpConnection.Way;
 import org.rpcrdma.codec.internal.ExposureListener;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -31,7 +31,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     private final TransportHeader header = new TransportHeader();
 
     /** {@code null} before the channel is active. */
-    private PcapConnection connection;
+    private PcapIwarpConnection connection;
 
     private boolean isClosed;
 
@@ -74,7 +74,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         if (message instanceof ByteBuf received) {
-            PcapConnection shown = connection();
+            PcapIwarpConnection shown = connection();
             if (shown == null) {
                 ctx.fireChannelRead(message);
                 return;
@@ -90,7 +90,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        PcapConnection shown = connection();
+        PcapIwarpConnection shown = connection();
         if (shown == null) {
             // There are no addresses yet, and what is flushed before the connection fails.
             ctx.write(message, promise);
@@ -101,7 +101,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
 
     private void write(
             ChannelHandlerContext ctx,
-            PcapConnection shown,
+            PcapIwarpConnection shown,
             Object message,
             ChannelPromise promise) {
         if (message instanceof ByteBuf sent) {
@@ -127,7 +127,8 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     }
 
     /** Captures the data before the promise completes, because the codec may then release them. */
-    private ChannelPromise watched(PcapConnection shown, RdmaRead read, ChannelPromise promise) {
+    private ChannelPromise watched(
+            PcapIwarpConnection shown, RdmaRead read, ChannelPromise promise) {
         ByteBuf sink = read.content();
         int index = sink.readerIndex();
         int length = sink.readableBytes();
@@ -150,7 +151,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     }
 
     /** A peer has written into memory here before it has sent this. */
-    private void written(PcapConnection shown, SegmentList list) {
+    private void written(PcapIwarpConnection shown, SegmentList list) {
         for (int i = 0; i < list.segments(); i++) {
             Memory memory = exposed.get(list.handle(i));
             if (memory != null && list.length(i) > 0) {
@@ -170,7 +171,7 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     }
 
     /** Captures the RDMA Reads that the peer may make on this message. */
-    private void readByPeer(PcapConnection shown, ByteBuf sent) {
+    private void readByPeer(PcapIwarpConnection shown, ByteBuf sent) {
         if (exposed.isEmpty() || !decode(sent)) {
             return;
         }
@@ -204,16 +205,16 @@ final class RdmaPcapHandler extends ChannelDuplexHandler implements ExposureList
     }
 
     /** The connection with its addresses and private data; {@code null} before the channel is active. */
-    private PcapConnection connection() {
+    private PcapIwarpConnection connection() {
         if (connection == null && channel.isActive()) {
             boolean connects = channel.parent() == null;
             byte[] own = orEmpty(channel.config().getOption(RdmaChannelOption.PRIVATE_DATA));
             byte[] theirs = orEmpty(channel.peerPrivateData());
             connection =
-                    new PcapConnection(
+                    new PcapIwarpConnection(
                             file,
-                            PcapTcp.orAny(channel.localAddress()),
-                            PcapTcp.orAny(channel.remoteAddress()));
+                            PcapTcpConnection.orAny(channel.localAddress()),
+                            PcapTcpConnection.orAny(channel.remoteAddress()));
             connection.opened(
                     connects ? Way.SENT : Way.RECEIVED,
                     connects ? own : theirs,

@@ -13,7 +13,7 @@ import java.util.ArrayDeque;
 import java.util.EnumSet;
 import java.util.Set;
 import org.rpcrdma.channel.RdmaStreamChannel;
-import org.rpcrdma.codec.capture.PcapTcp.Way;
+import org.rpcrdma.codec.capture.PcapTcpConnection.Way;
 
 /**
  * Has the bytes of a stream written to a {@link RdmaPcapFile}, as a TCP connection that carries them. Next to the
@@ -32,7 +32,7 @@ final class StreamPcapHandler extends ChannelDuplexHandler {
     private final Set<Way> ended = EnumSet.noneOf(Way.class);
 
     /** {@code null} before the channel is active. */
-    private PcapTcp tcp;
+    private PcapTcpConnection tcp;
 
     private boolean isLost;
 
@@ -58,10 +58,10 @@ final class StreamPcapHandler extends ChannelDuplexHandler {
         if (tcp == null) {
             Way first = channel.parent() == null ? Way.SENT : Way.RECEIVED;
             tcp =
-                    new PcapTcp(
+                    new PcapTcpConnection(
                             file,
-                            PcapTcp.orAny(channel.localAddress()),
-                            PcapTcp.orAny(channel.remoteAddress()),
+                            PcapTcpConnection.orAny(channel.localAddress()),
+                            PcapTcpConnection.orAny(channel.remoteAddress()),
                             () -> tcp.handshake(first));
             tcp.begin();
         }
@@ -122,19 +122,19 @@ final class StreamPcapHandler extends ChannelDuplexHandler {
 
     private void show(Way way, ByteBuf bytes) {
         for (int done = 0; done < bytes.readableBytes(); ) {
-            byte[] part =
-                    new byte[Math.min(bytes.readableBytes() - done, PcapConnection.MOST_PAYLOAD)];
+            int left = bytes.readableBytes() - done;
+            byte[] part = new byte[Math.min(left, PcapIwarpConnection.MOST_PAYLOAD)];
             bytes.getBytes(bytes.readerIndex() + done, part);
-            segment(way, PcapTcp.PUSH, part);
+            segment(way, PcapTcpConnection.PUSH, part);
             done += part.length;
         }
     }
 
     private void show(Way way, ByteBuffer bytes) {
         while (bytes.hasRemaining()) {
-            byte[] part = new byte[Math.min(bytes.remaining(), PcapConnection.MOST_PAYLOAD)];
+            byte[] part = new byte[Math.min(bytes.remaining(), PcapIwarpConnection.MOST_PAYLOAD)];
             bytes.get(part);
-            segment(way, PcapTcp.PUSH, part);
+            segment(way, PcapTcpConnection.PUSH, part);
         }
     }
 
@@ -150,9 +150,9 @@ final class StreamPcapHandler extends ChannelDuplexHandler {
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == ChannelInputShutdownEvent.INSTANCE) {
-            end(Way.RECEIVED, PcapTcp.FIN);
+            end(Way.RECEIVED, PcapTcpConnection.FIN);
         } else if (event == ChannelOutputShutdownEvent.INSTANCE) {
-            end(Way.SENT, PcapTcp.FIN);
+            end(Way.SENT, PcapTcpConnection.FIN);
         }
         ctx.fireUserEventTriggered(event);
     }
@@ -167,12 +167,12 @@ final class StreamPcapHandler extends ChannelDuplexHandler {
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
         if (isLost) {
-            end(Way.RECEIVED, PcapTcp.RESET);
+            end(Way.RECEIVED, PcapTcpConnection.RESET);
         } else if (channel.config().getSoLinger() == 0) {
-            end(Way.SENT, PcapTcp.RESET);
+            end(Way.SENT, PcapTcpConnection.RESET);
         } else {
-            end(Way.SENT, PcapTcp.FIN);
-            end(Way.RECEIVED, PcapTcp.FIN);
+            end(Way.SENT, PcapTcpConnection.FIN);
+            end(Way.RECEIVED, PcapTcpConnection.FIN);
         }
         ctx.fireChannelInactive();
     }
@@ -180,7 +180,7 @@ final class StreamPcapHandler extends ChannelDuplexHandler {
     private void end(Way way, int flag) {
         segment(way, flag, NOTHING);
         ended.add(way);
-        if (flag == PcapTcp.RESET) {
+        if (flag == PcapTcpConnection.RESET) {
             ended.add(way.other());
         }
     }

@@ -19,7 +19,7 @@ import org.rpcrdma.codec.rpc.CallOptions;
 import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
 import org.rpcrdma.codec.rpc.RpcPromise;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
-import org.rpcrdma.codec.wire.RecordMarkDetector;
+import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 
 /**
  * One call of a requester, and the future of what its {@link ReplyResultsDecoder} makes of the reply. All state except
@@ -174,7 +174,7 @@ final class CallReplyFuture<T> extends RpcPromise<T> implements Runnable {
      */
     static ReferenceCounted withoutMark(ReferenceCounted message) {
         return message instanceof ByteBuf call
-                ? RecordMarkDetector.without(call, call.alloc())
+                ? OutboundRecordMarkDetector.without(call, call.alloc())
                 : message;
     }
 

@@ -32,7 +32,7 @@ final class ClientChannelConnector {
     private final RpcRdmaClient.Settings settings;
     private final Bootstrap bootstrap;
     private final ReconnectBackOff backOff;
-    private final ResponderAddresses addresses;
+    private final ResponderAddressRotation addresses;
 
     /** Address of the current or the last attempt; {@code null} before the first one. */
     private SocketAddress address;
@@ -52,7 +52,8 @@ final class ClientChannelConnector {
         this.settings = settings;
         this.backOff = backOff;
         addresses =
-                new ResponderAddresses(settings.responder(), loop, settings.connectTimeoutMillis());
+                new ResponderAddressRotation(
+                        settings.responder(), loop, settings.connectTimeoutMillis());
         bootstrap =
                 settings.bootstrap()
                         .clone(loop)

@@ -10,7 +10,7 @@ import org.rpcrdma.codec.rpc.CallOptions;
 record DefaultCallSettings(
         RpcRdmaConfig config,
         RpcRdmaMetrics metrics,
-        CallClock clock,
+        RequesterClockAndTimers clock,
         long callTimeoutMillis,
         int maxRetransmissions,
         long maxReplyBytes,

@@ -7,7 +7,7 @@ import java.util.concurrent.RejectedExecutionException;
 /** Single timer of a requester's calls, armed for the earliest deadline. Event loop only. */
 final class EarliestDeadlineTimer {
 
-    private final CallClock clock;
+    private final RequesterClockAndTimers clock;
     private final MovableRequesterEventLoop loop;
     private final Runnable due;
     private Future<?> timer;
@@ -16,7 +16,8 @@ final class EarliestDeadlineTimer {
     /**
      * @param due runs at the deadline; the caller must arm the timer again
      */
-    EarliestDeadlineTimer(CallClock clock, MovableRequesterEventLoop loop, Runnable due) {
+    EarliestDeadlineTimer(
+            RequesterClockAndTimers clock, MovableRequesterEventLoop loop, Runnable due) {
         this.clock = clock;
         this.loop = loop;
         this.due = due;

@@ -16,7 +16,7 @@ final class ErrChunkCallRetryQueue {
 
     private record Refused(CallReplyFuture<?> call, long due) {}
 
-    private final CallClock clock;
+    private final RequesterClockAndTimers clock;
     private final EarliestDeadlineTimer timer;
 
     /** All have the same pause, so they are due in order of arrival. */
@@ -25,7 +25,8 @@ final class ErrChunkCallRetryQueue {
     /**
      * @param due runs when calls are due to be {@linkplain #poll repeated}
      */
-    ErrChunkCallRetryQueue(CallClock clock, MovableRequesterEventLoop loop, Runnable due) {
+    ErrChunkCallRetryQueue(
+            RequesterClockAndTimers clock, MovableRequesterEventLoop loop, Runnable due) {
         this.clock = clock;
         timer = new EarliestDeadlineTimer(clock, loop, due);
     }

@@ -64,8 +64,8 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
     private final DeferredNotifications outcomes;
     private final CurrentRequesterChannel channel;
     private final PendingCallTable table;
-    private final CallDeadlines deadlines;
-    private final RetransmissionPolicy retransmission;
+    private final CallDeadlineEnforcer deadlines;
+    private final CallRetryPolicy retransmission;
     private final ErrChunkCallRetryQueue refusedCalls;
 
     /**
@@ -81,8 +81,8 @@ final class PendingCallController implements CallSubmissionQueue.Starter {
         channel = new CurrentRequesterChannel(settings.fencesCancelled());
         table = new PendingCallTable(channel, outcomes, this::ended, number, log2);
         Runnable due = () -> event(this::wake);
-        deadlines = new CallDeadlines(settings, this.loop, table, channel, due);
-        retransmission = new RetransmissionPolicy(settings);
+        deadlines = new CallDeadlineEnforcer(settings, this.loop, table, channel, due);
+        retransmission = new CallRetryPolicy(settings);
         Runnable repeat = () -> event(this::repeatRefused);
         refusedCalls = new ErrChunkCallRetryQueue(settings.clock(), this.loop, repeat);
     }

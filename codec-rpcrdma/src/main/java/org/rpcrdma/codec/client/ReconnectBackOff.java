@@ -6,13 +6,13 @@ package org.rpcrdma.codec.client;
  */
 final class ReconnectBackOff {
 
-    private final CallClock clock;
+    private final RequesterClockAndTimers clock;
     private final long minNanos;
     private final long maxNanos;
     private long lastAttempt;
     private long nanos;
 
-    ReconnectBackOff(CallClock clock, long minNanos, long maxNanos) {
+    ReconnectBackOff(RequesterClockAndTimers clock, long minNanos, long maxNanos) {
         this.clock = clock;
         this.minNanos = minNanos;
         this.maxNanos = maxNanos;

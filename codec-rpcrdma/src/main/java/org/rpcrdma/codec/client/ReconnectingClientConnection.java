@@ -43,7 +43,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
 
     // ---- event loop only
 
-    private final CallClock clock;
+    private final RequesterClockAndTimers clock;
     private final ReconnectBackOff backOff;
     private final ClientChannelConnector connector;
     private final FirstReplyTimeout firstCall;

@@ -14,7 +14,7 @@ abstract class RequesterCallOptionsBuilder<B extends RequesterCallOptionsBuilder
     private int maxRetransmissions = Integer.MAX_VALUE;
     private int maxReplyBytes = Integer.MAX_VALUE;
     private boolean fencesCancelled;
-    private CallClock clock = CallClock.SYSTEM;
+    private RequesterClockAndTimers clock = RequesterClockAndTimers.SYSTEM;
 
     RequesterCallOptionsBuilder() {}
 
@@ -59,7 +59,7 @@ abstract class RequesterCallOptionsBuilder<B extends RequesterCallOptionsBuilder
     }
 
     /** Sets the clock, for tests without real delays. */
-    final B clock(CallClock handedIn) {
+    final B clock(RequesterClockAndTimers handedIn) {
         clock = handedIn;
         return self();
     }

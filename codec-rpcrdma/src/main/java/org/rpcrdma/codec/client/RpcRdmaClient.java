@@ -26,11 +26,11 @@ import org.rpcrdma.codec.CallQueueFullException;
 import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.CallTooLongException;
 import org.rpcrdma.codec.ConnectionLostException;
+import org.rpcrdma.codec.LocalReplyDecodeException;
 import org.rpcrdma.codec.MalformedReplyException;
 import org.rpcrdma.codec.MarshalException;
 import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.ReplyDdpEligibilityException;
-import org.rpcrdma.codec.ReplyUnmarshalException;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
@@ -55,7 +55,7 @@ import org.rpcrdma.codec.rpc.RpcTransport;
  * <li>{@link RemoteChunkException}: the reply exceeds the memory offered for it, also after the permitted repetitions,
  * <li>{@link UnsupportedVersionException}, {@link ReplyDdpEligibilityException}, {@link MalformedReplyException}: the
  * responder violates the protocol, or speaks another version,
- * <li>{@link ReplyUnmarshalException}: the reply has arrived, but the upper-layer binding failed to decode it,
+ * <li>{@link LocalReplyDecodeException}: the reply has arrived, but the upper-layer binding failed to decode it,
  *   <li>{@link CallTooLongException}, {@link MarshalException}, {@link CallQueueFullException}: nothing was sent.
  * </ul>
  *

@@ -24,7 +24,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
             new DefaultCallSettings(
                     RpcRdmaConfig.defaults(),
                     new RpcRdmaMetrics(),
-                    CallClock.SYSTEM,
+                    RequesterClockAndTimers.SYSTEM,
                     DEFAULT_TIMEOUT_MILLIS,
                     0,
                     Integer.MAX_VALUE,

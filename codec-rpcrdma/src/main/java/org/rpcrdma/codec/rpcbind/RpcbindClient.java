@@ -258,7 +258,7 @@ public final class RpcbindClient {
             SocketAddress server, int procedure, XdrEncodable arguments, XdrDecoder<T> results)
             throws IOException {
         RpcbindTransport transport =
-                new RpcbindTransport(new RpcbindExchange(server, timeout), isDatagram);
+                new RpcbindTransport(new BlockingRpcbindExchange(server, timeout), isDatagram);
         for (int version = HIGHEST_VERSION; ; version--) {
             try {
                 return new RpcClient(transport, PROGRAM, version)
@@ -320,6 +320,8 @@ public final class RpcbindClient {
     /** The rpcbind that is asked. */
     @Override
     public String toString() {
-        return "rpcbind at " + new RpcbindExchange(rpcbind, timeout) + (isDatagram ? " (UDP)" : "");
+        return "rpcbind at "
+                + new BlockingRpcbindExchange(rpcbind, timeout)
+                + (isDatagram ? " (UDP)" : "");
     }
 }

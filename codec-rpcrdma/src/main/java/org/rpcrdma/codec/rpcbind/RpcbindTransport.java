@@ -18,13 +18,13 @@ import org.rpcrdma.codec.rpc.RpcTransport;
  */
 final class RpcbindTransport implements RpcTransport {
 
-    private final RpcbindExchange exchange;
+    private final BlockingRpcbindExchange exchange;
     private final boolean isDatagram;
 
     /**
      * @param isDatagram whether by UDP
      */
-    RpcbindTransport(RpcbindExchange exchange, boolean isDatagram) {
+    RpcbindTransport(BlockingRpcbindExchange exchange, boolean isDatagram) {
         this.exchange = exchange;
         this.isDatagram = isDatagram;
     }

@@ -154,8 +154,8 @@ public final class TransportHeader {
     }
 
     /** The type of the RPC message behind a header that is {@linkplain #isPlain plain}. */
-    public InboundMessageDirection payloadDirection() {
-        return InboundMessageDirection.ofWord(payloadType);
+    public InboundRpcMessageType payloadDirection() {
+        return InboundRpcMessageType.ofWord(payloadType);
     }
 
     /** Exchanges the lists and all words for those of another header, without a copy. */
@@ -428,12 +428,12 @@ public final class TransportHeader {
      * @param message from the transport header on; its readable bytes are looked at and left as they are
      */
     public static String describe(ByteBuf message) {
-        return HeaderText.of(message);
+        return TransportHeaderFormatter.of(message);
     }
 
     /** In one line, for people. */
     @Override
     public String toString() {
-        return HeaderText.of(this);
+        return TransportHeaderFormatter.of(this);
     }
 }

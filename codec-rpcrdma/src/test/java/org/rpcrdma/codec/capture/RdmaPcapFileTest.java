@@ -15,7 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.rpcrdma.codec.capture.PcapTcp.Way;
+import org.rpcrdma.codec.capture.PcapTcpConnection.Way;
 
 class RdmaPcapFileTest {
 
@@ -28,10 +28,10 @@ class RdmaPcapFileTest {
         return directory.resolve(name);
     }
 
-    private static PcapConnection connection(RdmaPcapFile file, int port) throws IOException {
+    private static PcapIwarpConnection connection(RdmaPcapFile file, int port) throws IOException {
         InetAddress local = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
-        PcapConnection made =
-                new PcapConnection(
+        PcapIwarpConnection made =
+                new PcapIwarpConnection(
                         file,
                         new InetSocketAddress(local, port),
                         new InetSocketAddress(local, 20049));
@@ -39,7 +39,7 @@ class RdmaPcapFileTest {
         return made;
     }
 
-    private static void send(PcapConnection connection, int bytes) {
+    private static void send(PcapIwarpConnection connection, int bytes) {
         connection.send(Way.SENT, Unpooled.wrappedBuffer(new byte[bytes]));
     }
 
@@ -56,7 +56,7 @@ class RdmaPcapFileTest {
     @Test
     void theOldestFileIsOverwritten() throws IOException {
         try (RdmaPcapFile file = RdmaPcapFile.builder(path("f")).maxBytes(MIB).files(3).create()) {
-            PcapConnection connection = connection(file, 1000);
+            PcapIwarpConnection connection = connection(file, 1000);
             for (int i = 0; i < 500; i++) {
                 send(connection, 10_000);
             }
@@ -72,7 +72,7 @@ class RdmaPcapFileTest {
     @Test
     void eachFileShowsTheStartUpOfEachConnection() throws IOException {
         try (RdmaPcapFile file = RdmaPcapFile.builder(path("f")).maxBytes(MIB).files(2).create()) {
-            PcapConnection[] connections = {connection(file, 1000), connection(file, 2000)};
+            PcapIwarpConnection[] connections = {connection(file, 1000), connection(file, 2000)};
             for (int i = 0; i < 150; i++) {
                 send(connections[i % 2], 10_000);
             }
@@ -97,7 +97,7 @@ class RdmaPcapFileTest {
     @Test
     void ofOneFileTheBeginningIsKept() throws IOException {
         try (RdmaPcapFile file = RdmaPcapFile.builder(path("f")).maxBytes(MIB).files(1).create()) {
-            PcapConnection connection = connection(file, 1000);
+            PcapIwarpConnection connection = connection(file, 1000);
             for (int i = 0; i < 300; i++) {
                 send(connection, 10_000);
             }
@@ -126,7 +126,7 @@ class RdmaPcapFileTest {
         Path nowhere = Files.createDirectory(path("d"));
         try (RdmaPcapFile file =
                 RdmaPcapFile.builder(nowhere.resolve("f")).maxBytes(MIB).files(2).create()) {
-            PcapConnection connection = connection(file, 1000);
+            PcapIwarpConnection connection = connection(file, 1000);
             Files.createDirectories(nowhere.resolve("f.1").resolve("in the way"));
             for (int i = 0; i < 300; i++) {
                 send(connection, 10_000);

@@ -16,7 +16,7 @@ public final class ClientTestAccess {
 
     private ClientTestAccess() {}
 
-    /** Schedules a task, as {@link CallClock#schedule}. */
+    /** Schedules a task, as {@link RequesterClockAndTimers#schedule}. */
     public interface Scheduler {
         Future<?> schedule(EventLoop loop, Runnable task, long nanos);
     }
@@ -31,7 +31,7 @@ public final class ClientTestAccess {
     public static <B extends RequesterCallOptionsBuilder<B>> B clocked(
             B builder, LongSupplier time, Scheduler scheduler) {
         return builder.clock(
-                new CallClock() {
+                new RequesterClockAndTimers() {
                     @Override
                     public long nanoTime() {
                         return time.getAsLong();

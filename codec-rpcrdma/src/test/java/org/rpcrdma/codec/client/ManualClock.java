@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** Stands still until a test moves it. What is due then runs on its event loop. Any thread. */
-public final class ManualClock implements CallClock {
+public final class ManualClock implements RequesterClockAndTimers {
 
     private final List<Timer> timers = new ArrayList<>();
 

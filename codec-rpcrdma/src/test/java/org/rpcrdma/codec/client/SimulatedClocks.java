@@ -22,8 +22,8 @@ public final class SimulatedClocks {
         return builder.clock(of(clock));
     }
 
-    private static CallClock of(LongSupplier clock) {
-        return new CallClock() {
+    private static RequesterClockAndTimers of(LongSupplier clock) {
+        return new RequesterClockAndTimers() {
             @Override
             public long nanoTime() {
                 return clock.getAsLong();

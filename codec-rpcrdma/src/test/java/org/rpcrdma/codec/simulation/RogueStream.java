@@ -6,11 +6,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.rpcrdma.stream.ConnectionData;
+import org.rpcrdma.stream.PeerReceiveBufferTable;
+import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
-import org.rpcrdma.stream.TargetEntry;
-import org.rpcrdma.stream.TargetTable;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
@@ -45,7 +45,7 @@ final class RogueStream implements QueuePairHandler {
     private final ByteBuf memory;
     private final int localKey;
     private QueuePair queuePair;
-    private ConnectionData peer;
+    private StreamPrivateData peer;
     private byte[] requestData;
     private int port;
     private int bufferKey;
@@ -53,7 +53,7 @@ final class RogueStream implements QueuePairHandler {
     private int nextSlot;
 
     /** The buffer of the peer that is written to, and how many of its bytes were announced. */
-    private TargetEntry target;
+    private ReceiveBufferAddress target;
 
     private int used;
 
@@ -97,17 +97,18 @@ final class RogueStream implements QueuePairHandler {
                 fresh.expose(
                         host.region(),
                         base,
-                        TABLE_ENTRIES * TargetEntry.BYTES,
+                        TABLE_ENTRIES * ReceiveBufferAddress.BYTES,
                         QueuePair.REMOTE_WRITE);
         bufferKey = fresh.expose(host.region(), base + BUFFER_AT, BUFFER, QueuePair.REMOTE_WRITE);
         int first = 1 + random.nextInt(BUFFER);
         byte[] data =
-                new ConnectionData(
+                new StreamPrivateData(
                                 CREDITS,
                                 fresh.exposedOffset(tableKey),
                                 tableKey,
                                 TABLE_ENTRIES,
-                                new TargetEntry(fresh.exposedOffset(bufferKey), bufferKey, first))
+                                new ReceiveBufferAddress(
+                                        fresh.exposedOffset(bufferKey), bufferKey, first))
                         .encode();
         if (personality == RogueStreams.Personality.PRIVATE_DATA) {
             return spoiled(data);
@@ -131,7 +132,7 @@ final class RogueStream implements QueuePairHandler {
                 data[2] = 0;
                 data[3] = 0;
             }
-            default -> data[23] = (byte) random.nextInt(TargetTable.ENTRIES);
+            default -> data[23] = (byte) random.nextInt(PeerReceiveBufferTable.ENTRIES);
         }
         return data;
     }
@@ -154,7 +155,7 @@ final class RogueStream implements QueuePairHandler {
     public void connected(byte[] privateData) {
         boolean isClient = requestData == null;
         try {
-            peer = ConnectionData.decode(isClient ? privateData : requestData, false);
+            peer = StreamPrivateData.decode(isClient ? privateData : requestData, false);
         } catch (StreamProtocolException e) {
             host.wrong("an honest end announces what is none: " + e.getMessage());
             return;
@@ -253,7 +254,7 @@ final class RogueStream implements QueuePairHandler {
         switch (random.nextInt(6)) {
             case 0 -> write(target.offset() + target.length() - 1, target.key(), 2);
             case 1 -> write(target.offset() - 1, target.key(), 2);
-            case 2 -> write(peer.tableOffset() + TargetTable.BYTES, peer.tableKey(), 1);
+            case 2 -> write(peer.tableOffset() + PeerReceiveBufferTable.BYTES, peer.tableKey(), 1);
             case 3 ->
                     send(
                             used == target.length()
@@ -317,10 +318,10 @@ final class RogueStream implements QueuePairHandler {
         int at = slot();
         int key = random.nextBoolean() ? bufferKey : random.nextInt();
         int length = random.nextBoolean() ? -1 : random.nextInt(4 * BUFFER);
-        TargetEntry.put(memory, at, random.nextInt(), key, length);
-        long entry = peer.tableOffset() + (long) random.nextInt(2) * TargetEntry.BYTES;
+        ReceiveBufferAddress.put(memory, at, random.nextInt(), key, length);
+        long entry = peer.tableOffset() + (long) random.nextInt(2) * ReceiveBufferAddress.BYTES;
         queuePair.write(SENT, 0, entry, peer.tableKey());
-        queuePair.gather(memory.memoryAddress() + at, TargetEntry.BYTES, localKey);
+        queuePair.gather(memory.memoryAddress() + at, ReceiveBufferAddress.BYTES, localKey);
         send(StreamMessage.sgl(CREDITS));
     }
 
@@ -338,11 +339,12 @@ final class RogueStream implements QueuePairHandler {
     }
 
     private void takeNextBuffer() {
-        int at = nextEntry * TargetEntry.BYTES;
+        int at = nextEntry * ReceiveBufferAddress.BYTES;
         int length = memory.getIntLE(at + 12);
         if (target.length() == used && length != 0) {
             fullKey = target.key();
-            target = new TargetEntry(memory.getLongLE(at), memory.getIntLE(at + 8), length);
+            target =
+                    new ReceiveBufferAddress(memory.getLongLE(at), memory.getIntLE(at + 8), length);
             memory.setIntLE(at + 12, 0);
             nextEntry = (nextEntry + 1) % TABLE_ENTRIES;
             used = 0;

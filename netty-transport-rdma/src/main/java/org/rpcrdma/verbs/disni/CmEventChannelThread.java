@@ -43,7 +43,7 @@ final class CmEventChannelThread {
     private static int users;
 
     private final RdmaEventChannel channel;
-    private final Map<RdmaCmId, EventTarget> targets = new ConcurrentHashMap<>();
+    private final Map<RdmaCmId, CmThreadEventHandler> targets = new ConcurrentHashMap<>();
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private volatile boolean stopped;
 
@@ -52,7 +52,7 @@ final class CmEventChannelThread {
         if (channel == null) {
             throw new IOException("the event channel of the connection manager could not be made");
         }
-        DisniNativeFields.makeThreadSafe(channel);
+        DisniPrivateFields.makeThreadSafe(channel);
         Thread thread = new Thread(this::run, "rdma-disni-cm");
         thread.setDaemon(true);
         thread.start();
@@ -84,7 +84,7 @@ final class CmEventChannelThread {
     }
 
     /** Sets who is told of an identifier's events from now on. */
-    void target(RdmaCmId id, EventTarget target) {
+    void target(RdmaCmId id, CmThreadEventHandler target) {
         targets.put(id, target);
     }
 
@@ -140,7 +140,7 @@ final class CmEventChannelThread {
     private void destroyId(RdmaCmId id) {
         try {
             // As soon as it is destroyed its address may be that of another one.
-            DisniNativeFields.forget(channel, id);
+            DisniPrivateFields.forget(channel, id);
             id.destroyId();
         } catch (IOException e) {
             logger.debug("An identifier could not be destroyed", e);
@@ -194,7 +194,7 @@ final class CmEventChannelThread {
      * @param addressee of a request, what has the address of its listener now
      */
     void dispatch(EventType type, RdmaCmId addressee, RdmaCmId id) {
-        EventTarget target = addressee == null ? null : targets.get(addressee);
+        CmThreadEventHandler target = addressee == null ? null : targets.get(addressee);
         boolean isRequest = type == EventType.RDMA_CM_EVENT_CONNECT_REQUEST;
         if (isRequest && (target == null || !target.isListener())) {
             destroyId(id);

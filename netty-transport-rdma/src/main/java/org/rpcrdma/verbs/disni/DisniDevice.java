@@ -18,9 +18,9 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.hardware.ErrorGuard;
+import org.rpcrdma.verbs.hardware.ConnectionErrorGuard;
+import org.rpcrdma.verbs.hardware.NativeCmId;
 import org.rpcrdma.verbs.hardware.NativeDevice;
-import org.rpcrdma.verbs.hardware.NativeId;
 import org.rpcrdma.verbs.hardware.NativeMemory;
 import org.rpcrdma.verbs.hardware.NativeRegion;
 
@@ -40,7 +40,7 @@ final class DisniDevice implements NativeDevice {
 
     private final DeviceCapabilities capabilities;
     private final CmEventChannelThread events;
-    private final DataPath path;
+    private final DisniDataPath path;
     private final DisniLocalDevice device;
     private final IbvPd domain;
     private final IbvCQ queue;
@@ -56,7 +56,7 @@ final class DisniDevice implements NativeDevice {
     DisniDevice(DisniConfig config) throws IOException {
         List<AutoCloseable> undo = new ArrayList<>();
         try {
-            path = DisniNativeFields.dataPath(RdmaProvider.provider());
+            path = DisniPrivateFields.dataPath(RdmaProvider.provider());
             events = CmEventChannelThread.acquire();
             undo.add(CmEventChannelThread::release);
             device = DisniLocalDevice.find(events, config.address());
@@ -114,7 +114,7 @@ final class DisniDevice implements NativeDevice {
         return events;
     }
 
-    DataPath path() {
+    DisniDataPath path() {
         return path;
     }
 
@@ -166,8 +166,8 @@ final class DisniDevice implements NativeDevice {
     }
 
     @Override
-    public NativeId newId() throws IOException {
-        return new DisniId(this, events.newId());
+    public NativeCmId newId() throws IOException {
+        return new DisniCmId(this, events.newId());
     }
 
     @Override
@@ -205,7 +205,7 @@ final class DisniDevice implements NativeDevice {
                 break;
             }
             delivered++;
-            ErrorGuard.run(event, "A handler of connection events failed");
+            ConnectionErrorGuard.run(event, "A handler of connection events failed");
         }
         return delivered;
     }

@@ -33,7 +33,7 @@ final class DisniLocalDevice implements AutoCloseable {
         this.id = id;
         this.address = address;
         this.verbs = verbs;
-        this.mayBeIwarp = DeviceTransport.mayBeIwarp(Path.of("/"), verbs.getCmd_fd());
+        this.mayBeIwarp = IwarpDeviceDetector.mayBeIwarp(Path.of("/"), verbs.getCmd_fd());
     }
 
     /**

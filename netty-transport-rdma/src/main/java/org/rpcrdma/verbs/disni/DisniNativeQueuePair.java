@@ -9,11 +9,11 @@ import org.rpcrdma.verbs.hardware.NativeQueuePair;
 /** A queue pair that DiSNI has made. */
 final class DisniNativeQueuePair implements NativeQueuePair {
 
-    private final DisniId id;
-    private final DataPath path;
+    private final DisniCmId id;
+    private final DisniDataPath path;
     private final IbvQP queuePair;
 
-    DisniNativeQueuePair(DisniId id, DataPath path, IbvQP queuePair) {
+    DisniNativeQueuePair(DisniCmId id, DisniDataPath path, IbvQP queuePair) {
         this.id = id;
         this.path = path;
         this.queuePair = queuePair;

@@ -20,7 +20,7 @@ import org.rpcrdma.verbs.hardware.WorkRequestLayout;
  * DiSNI's public call objects, for a {@link com.ibm.disni.verbs.RdmaProvider} that is not its native one: such a
  * provider knows objects, not structures. Makes garbage for each post, as every user of DiSNI does.
  */
-final class DisniObjectDataPath implements DataPath {
+final class DisniObjectDataPath implements DisniDataPath {
 
     private IbvWC[] results = {};
     private SVCPollCq poll;

@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.hardware.WorkRequestLayout;
  * {@code libdisni} itself: takes the structures by address. DiSNI's own call objects cannot change opcode, key or
  * number of ranges once made, so that nearly each post would need a new one.
  */
-final class DisniPointerDataPath implements DataPath {
+final class DisniPointerDataPath implements DisniDataPath {
 
     private final NativeDispatcher dispatcher;
 

@@ -12,13 +12,13 @@ import org.rpcrdma.verbs.RejectedException;
  */
 final class ActiveConnect {
 
-    private final NativeId id;
+    private final NativeCmId id;
     private final InetSocketAddress remote;
     private final int resolveMillis;
     private final ConnectionParameters parameters;
 
     ActiveConnect(
-            NativeId id,
+            NativeCmId id,
             InetSocketAddress remote,
             int resolveMillis,
             ConnectionParameters parameters) {

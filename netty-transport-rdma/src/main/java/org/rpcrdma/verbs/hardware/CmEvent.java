@@ -15,7 +15,7 @@ package org.rpcrdma.verbs.hardware;
 @SuppressWarnings("ArrayRecordComponent") // passed on, never compared
 public record CmEvent(
         Type type,
-        NativeId connection,
+        NativeCmId connection,
         boolean isRefused,
         byte[] privateData,
         int inboundReads,
@@ -54,7 +54,7 @@ public record CmEvent(
     }
 
     /** An event without further data. */
-    public static CmEvent of(Type type, NativeId connection) {
+    public static CmEvent of(Type type, NativeCmId connection) {
         return new CmEvent(type, connection, false, NO_DATA, UNKNOWN_READS, UNKNOWN_READS);
     }
 }

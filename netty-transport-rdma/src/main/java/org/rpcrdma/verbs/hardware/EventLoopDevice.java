@@ -24,7 +24,7 @@ final class EventLoopDevice {
     /** {@code null} where the device has none. */
     private final MemoryWindowPool windows;
 
-    private final FlushDeadlines deadlines = new FlushDeadlines();
+    private final WorkRequestFlushDeadlines deadlines = new WorkRequestFlushDeadlines();
 
     /** Tasks of the next poll. */
     private final Queue<Runnable> pending = PlatformDependent.newMpscQueue();
@@ -59,7 +59,7 @@ final class EventLoopDevice {
         return windows;
     }
 
-    FlushDeadlines deadlines() {
+    WorkRequestFlushDeadlines deadlines() {
         return deadlines;
     }
 
@@ -97,7 +97,7 @@ final class EventLoopDevice {
             if (action == null) {
                 return i; // one of them has closed the context
             }
-            ErrorGuard.run(action, "What was left to do failed");
+            ConnectionErrorGuard.run(action, "What was left to do failed");
         }
         return count;
     }
@@ -113,7 +113,7 @@ final class EventLoopDevice {
 
     void postReceives() {
         for (ReceiveBatch batch = withReceives.poll(); batch != null; batch = withReceives.poll()) {
-            ErrorGuard.run(batch::postGathered, "Receives were not posted");
+            ConnectionErrorGuard.run(batch::postGathered, "Receives were not posted");
         }
     }
 

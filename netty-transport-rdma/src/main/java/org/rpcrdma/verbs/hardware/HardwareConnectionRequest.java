@@ -11,12 +11,12 @@ import java.util.function.Consumer;
 import org.rpcrdma.verbs.ConnectionRequest;
 
 /** A peer's request, answered once, by any thread. */
-final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
+final class HardwareConnectionRequest implements ConnectionRequest, CmEventHandler {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(HardwareConnectionRequest.class);
 
-    private final NativeId id;
+    private final NativeCmId id;
     private final CmEvent event;
     private final Set<HardwareConnectionRequest> pending;
     private final InetSocketAddress local;
@@ -59,7 +59,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
         return event;
     }
 
-    NativeId id() {
+    NativeCmId id() {
         return id;
     }
 
@@ -95,7 +95,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmTarget {
      * @param elsewhere takes those that the thread of the listener still gets
      * @throws IOException when the peer has gone away
      */
-    void handTo(NativeDevice loop, CmTarget onOwnLoop, Consumer<CmEvent> elsewhere)
+    void handTo(NativeDevice loop, CmEventHandler onOwnLoop, Consumer<CmEvent> elsewhere)
             throws IOException {
         successor = elsewhere;
         id.adopt(loop, onOwnLoop);

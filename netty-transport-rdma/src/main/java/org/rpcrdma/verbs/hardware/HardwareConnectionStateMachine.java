@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.QueuePairHandler;
  * is posted, and when the last completion is delivered the end is reported. The connection manager does not hear of a
  * queue pair that breaks by itself, so the first completion in error is such an end too.
  */
-final class HardwareConnectionStateMachine implements CmTarget {
+final class HardwareConnectionStateMachine implements CmEventHandler {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(HardwareConnectionStateMachine.class);
@@ -287,7 +287,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
      */
     void handlerFailed(Throwable thrown) {
         if (thrown instanceof RuntimeException) {
-            ErrorGuard.log("A queue pair handler failed", thrown);
+            ConnectionErrorGuard.log("A queue pair handler failed", thrown);
         } else {
             eventLost(thrown);
         }
@@ -295,7 +295,7 @@ final class HardwareConnectionStateMachine implements CmTarget {
 
     /** Something was thrown while an event was delivered. */
     void eventLost(Throwable thrown) {
-        ErrorGuard.log("A connection is ended: one of its events is lost", thrown);
+        ConnectionErrorGuard.log("A connection is ended: one of its events is lost", thrown);
         if (state == State.OPEN || state == State.DRAINING) {
             if (cause == null) {
                 cause = thrown;

@@ -152,7 +152,7 @@ public final class HardwareEventLoopContext implements VerbsContext {
                             + "); use the context of its own provider");
         }
         mine.take();
-        NativeId id = mine.id();
+        NativeCmId id = mine.id();
         try {
             if (!id.isOn(device)) {
                 throw new IOException(

@@ -12,13 +12,13 @@ import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 
 /** A bound identifier that takes connection requests. */
-final class HardwareListener implements Listener, CmTarget {
+final class HardwareListener implements Listener, CmEventHandler {
 
     private static final byte[] NO_DATA = {};
 
     private final Consumer<HardwareListener> onClose;
     private final ListenerHandler handler;
-    private final NativeId id;
+    private final NativeCmId id;
     private final int backlog;
     private final Set<HardwareConnectionRequest> pending = ConcurrentHashMap.newKeySet();
     private InetSocketAddress local;

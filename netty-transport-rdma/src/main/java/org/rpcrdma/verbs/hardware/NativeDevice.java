@@ -61,7 +61,7 @@ public interface NativeDevice {
     }
 
     /** A new identifier, for a connection of the active side or for listening. */
-    NativeId newId() throws IOException;
+    NativeCmId newId() throws IOException;
 
     /**
      * Where to bind for a connection.

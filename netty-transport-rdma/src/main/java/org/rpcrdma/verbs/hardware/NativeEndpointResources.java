@@ -33,7 +33,7 @@ final class NativeEndpointResources {
     /** -1 while nobody has set it: the library's default. */
     private int trafficClass = -1;
 
-    private NativeId id;
+    private NativeCmId id;
     private NativeQueuePair queuePair;
     private ActiveConnect connect;
     private InetSocketAddress local;
@@ -138,7 +138,8 @@ final class NativeEndpointResources {
     }
 
     /** Makes identifier and queue pair of an active end, which a connect is to follow. */
-    void open(InetSocketAddress peer, InetSocketAddress from, CmTarget target) throws IOException {
+    void open(InetSocketAddress peer, InetSocketAddress from, CmEventHandler target)
+            throws IOException {
         remote = peer;
         InetSocketAddress wanted = loop.device().connectFrom(from, peer);
         id = loop.device().newId();

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp;
 /** Something that must have happened by a deadline. */
 interface DeadlineTask {
 
-    /** The deadline, in the terms of {@link Timers#nanoTime}. */
+    /** The deadline, in the terms of {@link DeadlineTaskQueue#nanoTime}. */
     long deadline();
 
     /** The deadline has passed; the timer was removed. */

@@ -25,7 +25,7 @@ final class FpduReadLoop {
      */
     private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final RdmapReceiver receiver;
 
     /** Pool of staging buffers; with CRC they hold whole FPDUs, which are checked before placement. */
@@ -50,7 +50,7 @@ final class FpduReadLoop {
     private boolean isHeld;
 
     FpduReadLoop(
-            LoopResources loop,
+            IwarpContextResources loop,
             RdmapReceiver receiver,
             ScatteringByteChannel transport,
             MpaNegotiationResult agreed) {

@@ -12,9 +12,9 @@ import java.util.function.Predicate;
  */
 final class IncompleteInputStallTimer implements DeadlineTask {
 
-    private final Timers timers;
-    private final Collection<MaintainedStream> streams;
-    private final Predicate<MaintainedStream> look;
+    private final DeadlineTaskQueue timers;
+    private final Collection<RunQueueStream> streams;
+    private final Predicate<RunQueueStream> look;
     private final long interval;
     private boolean isOn;
     private long deadline;
@@ -24,9 +24,9 @@ final class IncompleteInputStallTimer implements DeadlineTask {
      * @param limit zero for none
      */
     IncompleteInputStallTimer(
-            Timers timers,
-            Collection<MaintainedStream> streams,
-            Predicate<MaintainedStream> look,
+            DeadlineTaskQueue timers,
+            Collection<RunQueueStream> streams,
+            Predicate<RunQueueStream> look,
             Duration limit) {
         this.timers = timers;
         this.streams = streams;
@@ -59,7 +59,7 @@ final class IncompleteInputStallTimer implements DeadlineTask {
     /** Looks at all streams; returns whether something is begun on one of them. */
     boolean checkStreams() {
         boolean isBegun = false;
-        for (MaintainedStream stream : List.copyOf(streams)) {
+        for (RunQueueStream stream : List.copyOf(streams)) {
             isBegun |= look.test(stream);
         }
         return isBegun;

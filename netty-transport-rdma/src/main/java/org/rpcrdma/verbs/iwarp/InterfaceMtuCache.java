@@ -7,7 +7,7 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.util.HashMap;
 import java.util.Map;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 
 /** The largest ULPDU by local address, from the MTU of its interface. Remembered, because asking is slow. */
 final class InterfaceMtuCache {
@@ -26,7 +26,7 @@ final class InterfaceMtuCache {
         return mulpdus.computeIfAbsent(
                 local,
                 address ->
-                        Fpdu.mulpdu(
+                        FpduLayout.mulpdu(
                                 mtu(address),
                                 address instanceof Inet6Address ? IPV6_HEADER : IPV4_HEADER));
     }

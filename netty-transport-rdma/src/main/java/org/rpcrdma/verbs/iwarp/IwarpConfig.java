@@ -8,11 +8,11 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFileFactory;
 
 /** The settings of the software RNIC. {@link #defaults()} suits the Linux kernel's soft-iWARP. Immutable. */
 public final class IwarpConfig {
@@ -106,8 +106,8 @@ public final class IwarpConfig {
     }
 
     /** Time that the first message may stay unanswered; zero for any time. */
-    Duration probeAfter() {
-        return settings.probeAfter;
+    Duration wakeAfter() {
+        return settings.wakeAfter;
     }
 
     /** {@return how long a peer may leave an FPDU incomplete without a byte; zero for any time} */
@@ -181,11 +181,11 @@ public final class IwarpConfig {
         private int maxUlpdu;
         private boolean peerToPeer = true;
         private Set<Rtr> readyToReceive = Set.of(Rtr.ZERO_LENGTH_WRITE, Rtr.ZERO_LENGTH_READ);
-        private int maxPrivateData = MpaFrame.SAFE_PRIVATE_DATA;
+        private int maxPrivateData = MpaStartupFrame.SAFE_PRIVATE_DATA;
         private Duration responderTimeout = Duration.ofSeconds(5);
         private Duration initiatorTimeout = Duration.ofSeconds(10);
         private Duration drainTimeout = Duration.ofSeconds(2);
-        private Duration probeAfter = Duration.ofSeconds(1);
+        private Duration wakeAfter = Duration.ofSeconds(1);
         private Duration frameTimeout = Duration.ofSeconds(30);
         private Duration messageTimeout = Duration.ofSeconds(30);
         private int maxHalfOpen = 128;
@@ -252,7 +252,7 @@ public final class IwarpConfig {
          */
         public Builder maxUlpdu(int bytes) {
             if (bytes != 0) {
-                SettingChecks.range("maxUlpdu", bytes, Fpdu.MIN_MULPDU, Fpdu.MAX_ULPDU);
+                SettingChecks.range("maxUlpdu", bytes, FpduLayout.MIN_MULPDU, FpduLayout.MAX_ULPDU);
             }
             maxUlpdu = bytes;
             return this;
@@ -296,8 +296,8 @@ public final class IwarpConfig {
          * @return this builder
          */
         public Builder maxPrivateData(int bytes) {
-            maxPrivateData =
-                    SettingChecks.range("maxPrivateData", bytes, 0, MpaFrame.MAX_PRIVATE_DATA);
+            int most = MpaStartupFrame.MAX_PRIVATE_DATA;
+            maxPrivateData = SettingChecks.range("maxPrivateData", bytes, 0, most);
             return this;
         }
 
@@ -335,9 +335,9 @@ public final class IwarpConfig {
             return this;
         }
 
-        /** When {@link ZeroLengthWriteProbe} begins, for tests; from zero, for never, to a day. */
-        Builder probeAfter(Duration time) {
-            probeAfter = time.isZero() ? time : SettingChecks.positive("probeAfter", time);
+        /** When {@link ZeroLengthWritePeerWakeup} begins, for tests; from zero, for never, to a day. */
+        Builder wakeAfter(Duration time) {
+            wakeAfter = time.isZero() ? time : SettingChecks.positive("wakeAfter", time);
             return this;
         }
 
@@ -430,8 +430,8 @@ public final class IwarpConfig {
             SettingChecks.range(
                     "sharedRingBytes",
                     bytes,
-                    SharedSegmentFactory.MIN_RING_BYTES,
-                    SharedSegmentFactory.MAX_RING_BYTES);
+                    SharedRingFileFactory.MIN_RING_BYTES,
+                    SharedRingFileFactory.MAX_RING_BYTES);
             SettingChecks.requirePowerOfTwo("sharedRingBytes", bytes);
             sharedRingBytes = bytes;
             return this;

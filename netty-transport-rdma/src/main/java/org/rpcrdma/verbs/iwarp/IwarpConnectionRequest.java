@@ -8,8 +8,8 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.rpcrdma.verbs.ConnectionRequest;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
@@ -24,7 +24,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     private final MpaStartupSettings options;
     private final PendingConnectionRequests pending;
     private final SocketChannel channel;
-    private final MpaFrame request;
+    private final MpaStartupFrame request;
     private final byte[] privateData;
     private final InetSocketAddress local;
     private final InetSocketAddress remote;
@@ -35,7 +35,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
             MpaStartupSettings options,
             PendingConnectionRequests pending,
             SocketChannel channel,
-            MpaFrame request)
+            MpaStartupFrame request)
             throws IOException {
         this.origin = origin;
         this.options = options;
@@ -67,7 +67,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
         return remote;
     }
 
-    MpaFrame frame() {
+    MpaStartupFrame frame() {
         return request;
     }
 
@@ -144,7 +144,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     }
 
     /** Sends the Reply that rejects, as far as the socket takes it, which is empty so far, and closes. */
-    static void refuse(SocketChannel channel, MpaFrame request, byte[] privateData) {
+    static void refuse(SocketChannel channel, MpaStartupFrame request, byte[] privateData) {
         try {
             channel.write(
                     ByteBuffer.wrap(MpaNegotiationResult.rejection(request, privateData).encode()));

@@ -27,7 +27,7 @@ public final class IwarpContext implements VerbsContext {
     /** So often in a row a poll that had something to deliver does not poll the connections. */
     private static final int MOST_UNPOLLED = 2;
 
-    final LoopResources loop;
+    final IwarpContextResources loop;
     private final DeviceCapabilities capabilities;
     private int unpolled;
     private boolean closed;
@@ -58,7 +58,7 @@ public final class IwarpContext implements VerbsContext {
             SharedMemoryNegotiation sharedWire)
             throws IOException {
         this.capabilities = capabilities(config);
-        this.loop = new LoopResources(config, host, budget, sharedWire);
+        this.loop = new IwarpContextResources(config, host, budget, sharedWire);
     }
 
     private static DeviceCapabilities capabilities(IwarpConfig config) {

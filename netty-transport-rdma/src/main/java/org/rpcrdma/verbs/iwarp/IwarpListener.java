@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
 final class IwarpListener
@@ -33,7 +33,7 @@ final class IwarpListener
 
     private static final byte[] NO_DATA = {};
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final ListenerHandler handler;
     private final ServerSocketChannel channel;
     private final SelectionKey key;
@@ -46,7 +46,10 @@ final class IwarpListener
     private long resumeAt;
 
     IwarpListener(
-            LoopResources loop, InetSocketAddress address, int backlog, ListenerHandler handler)
+            IwarpContextResources loop,
+            InetSocketAddress address,
+            int backlog,
+            ListenerHandler handler)
             throws IOException {
         this.loop = loop;
         this.handler = handler;
@@ -144,7 +147,7 @@ final class IwarpListener
 
     /** The MPA Request of a connection is complete. */
     @Override
-    public void requested(SocketChannel accepted, MpaFrame request) throws IOException {
+    public void requested(SocketChannel accepted, MpaStartupFrame request) throws IOException {
         String objection = MpaNegotiationResult.objection(request, loop.config.mpa());
         IwarpConnectionRequest asked =
                 new IwarpConnectionRequest(

@@ -14,21 +14,22 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
 import org.rpcrdma.verbs.iwarp.rdmap.OutboundReads;
-import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapOpcodes;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
 import org.rpcrdma.verbs.iwarp.rdmap.ReceiveQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.WorkRequestPayloadSource;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
-final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwner, AutoCloseable {
+final class IwarpQueuePair
+        implements QueuePair, MpaInitiatorStartup.Owner, StreamOwner, AutoCloseable {
 
     static final int MAX_READ_DEPTH = 128;
 
@@ -41,7 +42,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
         CLOSED
     }
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final QueuePairConfig size;
     private final QueuePairEvents events;
     private final IwarpConnectionRequest request;
@@ -54,7 +55,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
 
     private State state;
     private long connectNanos;
-    private ActiveStartup startup;
+    private MpaInitiatorStartup startup;
     private IwarpStream stream;
 
     /** Whether the end of the connection, or of the attempt to make one, waits to be told or was told. */
@@ -65,7 +66,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     private WorkStatus oldestReceive = WorkStatus.FLUSHED;
 
     IwarpQueuePair(
-            LoopResources loop,
+            IwarpContextResources loop,
             QueuePairConfig size,
             QueuePairHandler handler,
             IwarpConnectionRequest request) {
@@ -122,7 +123,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     @Override
     public void connect(InetSocketAddress peer, InetSocketAddress from, byte[] privateData) {
         require(State.IDLE, "connect");
-        startup = new ActiveStartup(loop, this, size, peer, privateData, connectNanos);
+        startup = new MpaInitiatorStartup(loop, this, size, peer, privateData, connectNanos);
         state = State.CONNECTING;
         startup.start(socket.takeBound(peer, from), from);
     }
@@ -130,7 +131,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     @Override
     public void accept(byte[] privateData) {
         require(State.REQUESTED, "accept");
-        MpaFrame frame = request.frame();
+        MpaStartupFrame frame = request.frame();
         MpaStartupSettings options = loop.config.mpa();
         byte[] checked = options.checked(privateData, frame.enhanced());
         MpaNegotiationResult agreed =
@@ -145,17 +146,17 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
                 open(channel, loop.poller.keyOf(channel), null, agreed, false);
                 stream.sendFrame(agreed.reply(frame, checked).encode());
             } else {
-                open(channel, loop.poller.keyOf(channel), joined.segment(), agreed, false);
+                open(channel, loop.poller.keyOf(channel), joined.rings(), agreed, false);
                 Sockets.send(
                         channel, agreed.reply(frame, joined.answer().appendTo(checked)).encode());
             }
             events.connected(request.privateData());
         } catch (IOException | RuntimeException | Error e) {
-            startFailed(channel, joined == null ? null : joined.segment(), e);
+            startFailed(channel, joined == null ? null : joined.rings(), e);
         }
     }
 
-    private void startFailed(SocketChannel channel, SharedSegment shared, Throwable cause) {
+    private void startFailed(SocketChannel channel, SharedRingFile shared, Throwable cause) {
         if (stream != null) {
             stream.abort();
         }
@@ -170,7 +171,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     public void established(
             SocketChannel channel,
             SelectionKey key,
-            SharedSegment shared,
+            SharedRingFile shared,
             MpaNegotiationResult agreed,
             byte[] privateData) {
         try {
@@ -188,7 +189,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
     private void open(
             SocketChannel channel,
             SelectionKey key,
-            SharedSegment shared,
+            SharedRingFile shared,
             MpaNegotiationResult agreed,
             boolean initiator) {
         inboundReads.depth(agreed.ird());
@@ -265,17 +266,17 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
 
     @Override
     public void send(long id, int flags) {
-        work.open(id, Rdmap.SEND, flags, 0, 0);
+        work.open(id, RdmapOpcodes.SEND, flags, 0, 0);
     }
 
     @Override
     public void sendWithInvalidate(long id, int flags, int remoteKey) {
-        work.open(id, Rdmap.SEND_INVALIDATE, flags, 0, remoteKey);
+        work.open(id, RdmapOpcodes.SEND_INVALIDATE, flags, 0, remoteKey);
     }
 
     @Override
     public void write(long id, int flags, long remoteAddress, int remoteKey) {
-        work.open(id, Rdmap.WRITE, flags, remoteAddress, remoteKey);
+        work.open(id, RdmapOpcodes.WRITE, flags, remoteAddress, remoteKey);
     }
 
     @Override
@@ -286,7 +287,7 @@ final class IwarpQueuePair implements QueuePair, ActiveStartup.Owner, StreamOwne
                             + socket.remote()
                             + " admits no RDMA Reads; see outboundReads() and QueuePairConfig");
         }
-        work.open(id, Rdmap.READ_REQUEST, flags, remoteAddress, remoteKey);
+        work.open(id, RdmapOpcodes.READ_REQUEST, flags, remoteAddress, remoteKey);
     }
 
     @Override

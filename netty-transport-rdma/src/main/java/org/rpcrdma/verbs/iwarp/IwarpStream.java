@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
@@ -14,11 +14,11 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
-import org.rpcrdma.verbs.iwarp.rdmap.Rdmap;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapError;
+import org.rpcrdma.verbs.iwarp.rdmap.RdmapOpcodes;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
-import org.rpcrdma.verbs.iwarp.rdmap.ReadRequest;
+import org.rpcrdma.verbs.iwarp.rdmap.ReadRequestHeader;
 import org.rpcrdma.verbs.iwarp.rdmap.Terminate;
 import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
 
@@ -26,7 +26,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
  * A connection in full operation: moves bytes between a carrier and the two halves of the stream, and ends it by the
  * rules of RFC 5040, 6.
  */
-final class IwarpStream implements ByteTransportListener, MaintainedStream, DeadlineTask {
+final class IwarpStream implements ByteTransportListener, RunQueueStream, DeadlineTask {
 
     private static final long SEND_BUDGET = 1024 * 1024;
 
@@ -39,7 +39,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         ENDED
     }
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final StreamOwner owner;
     private final ByteTransport carrier;
 
@@ -55,7 +55,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     private IOException brokenBy;
     private long deadline;
     private long writtenAtTimer;
-    private ZeroLengthWriteProbe probe;
+    private ZeroLengthWritePeerWakeup wakeup;
 
     /**
      * @param carrier is closed with the stream, or before it when this fails
@@ -63,7 +63,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
      *     its peer (RFC 5044, 7.1.2)
      */
     IwarpStream(
-            LoopResources loop,
+            IwarpContextResources loop,
             StreamOwner owner,
             ByteTransport carrier,
             MpaNegotiationResult agreed,
@@ -88,9 +88,9 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         carrier.carry(this);
         carrier.await(true, false);
         loop.add(this);
-        long probeNanos = loop.config.probeAfter().toNanos();
-        if (maySend && probeNanos > 0) {
-            probe = new ZeroLengthWriteProbe(loop.timers, this::sendProbe, probeNanos);
+        long wakeupNanos = loop.config.wakeAfter().toNanos();
+        if (maySend && wakeupNanos > 0) {
+            wakeup = new ZeroLengthWritePeerWakeup(loop.timers, this::wakePeer, wakeupNanos);
         }
     }
 
@@ -150,7 +150,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
 
     private void peerHeard() {
         maySend = true;
-        stopProbing();
+        stopWaking();
         doorbell();
     }
 
@@ -212,17 +212,17 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     /**
      * Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait.
      */
-    private void sendProbe() {
+    private void wakePeer() {
         if (state == State.OPEN && fpdusOut.fpdus() > 0 && sender.isIdle()) {
             sender.readyToReceive(Rtr.ZERO_LENGTH_WRITE);
             transmit();
         }
     }
 
-    private void stopProbing() {
-        if (probe != null) {
-            probe.stop();
-            probe = null;
+    private void stopWaking() {
+        if (wakeup != null) {
+            wakeup.stop();
+            wakeup = null;
         }
     }
 
@@ -258,8 +258,8 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
             terminate(
                     new StreamException(RdmapError.LOCAL_CATASTROPHIC, e.getMessage()), null, null);
         } catch (StreamException e) {
-            ReadRequest request = sender.respondingTo();
-            DdpSegment segment = receiver.segment();
+            ReadRequestHeader request = sender.respondingTo();
+            DdpSegmentHeader segment = receiver.segment();
             if (request != null) {
                 request.restoreHeader(segment);
             }
@@ -362,14 +362,14 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         end(e);
     }
 
-    private void terminate(StreamException e, DdpSegment segment, ReadRequest request) {
+    private void terminate(StreamException e, DdpSegmentHeader segment, ReadRequestHeader request) {
         loop.log.warn("Connection to {} is terminated: {}", owner.remoteAddress(), e);
         if (e.error() == MpaError.CRC) {
             loop.counters.crcErrors++;
         }
         owner.receiveCulprit(receiver.receiveStatus());
         if (receiver.readStatus() != WorkStatus.FLUSHED) {
-            owner.oldestCulprit(receiver.readStatus(), Rdmap.READ_REQUEST);
+            owner.oldestCulprit(receiver.readStatus(), RdmapOpcodes.READ_REQUEST);
         }
         if (state == State.OUTPUT_SHUT || brokenBy != null) {
             end(e);
@@ -418,7 +418,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         }
         state = State.ENDED;
         fpdusOut.drop();
-        stopProbing();
+        stopWaking();
         loop.timers.remove(this);
         loop.remove(this);
         fpdusIn.dropStaging();

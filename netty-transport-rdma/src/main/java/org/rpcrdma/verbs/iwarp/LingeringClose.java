@@ -18,7 +18,7 @@ final class LingeringClose implements ByteTransportListener, DeadlineTask, AutoC
 
     private static final int DISCARD_BYTES = 8 * 1024;
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final ByteTransport carrier;
     private final ByteBuffer last;
     private final ByteBuffer discarded = ByteBuffer.allocate(DISCARD_BYTES);
@@ -26,11 +26,11 @@ final class LingeringClose implements ByteTransportListener, DeadlineTask, AutoC
     private long deadline;
 
     /** Sends only bytes already written to the transport. */
-    LingeringClose(LoopResources loop, ByteTransport carrier) {
+    LingeringClose(IwarpContextResources loop, ByteTransport carrier) {
         this(loop, carrier, NO_MESSAGE);
     }
 
-    LingeringClose(LoopResources loop, ByteTransport carrier, ByteBuffer last) {
+    LingeringClose(IwarpContextResources loop, ByteTransport carrier, ByteBuffer last) {
         this.loop = loop;
         this.carrier = carrier;
         this.last = last;

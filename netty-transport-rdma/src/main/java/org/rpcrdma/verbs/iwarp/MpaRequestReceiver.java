@@ -5,8 +5,8 @@ import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrameReader;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrameReader;
 
 /** An accepted TCP connection that owes its MPA Request. What it sends until then is bounded, and so is its time. */
 final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
@@ -15,20 +15,21 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
     interface Owner {
 
         /** The MPA Request is complete. */
-        void requested(SocketChannel channel, MpaFrame request) throws IOException;
+        void requested(SocketChannel channel, MpaStartupFrame request) throws IOException;
 
         /** Called once, before {@link #requested} or without it. */
         void startupEnded(MpaRequestReceiver startup);
     }
 
-    private final LoopResources loop;
+    private final IwarpContextResources loop;
     private final Owner owner;
     private final SocketChannel channel;
     private final SocketAddress remote;
-    private final MpaFrameReader reader = new MpaFrameReader(true);
+    private final MpaStartupFrameReader reader = new MpaStartupFrameReader(true);
     private final long deadline;
 
-    MpaRequestReceiver(LoopResources loop, Owner owner, SocketChannel channel) throws IOException {
+    MpaRequestReceiver(IwarpContextResources loop, Owner owner, SocketChannel channel)
+            throws IOException {
         this.loop = loop;
         this.owner = owner;
         this.channel = channel;
@@ -41,7 +42,7 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
 
     @Override
     public void ready(SelectionKey key) throws IOException {
-        MpaFrame request = reader.read(channel);
+        MpaStartupFrame request = reader.read(channel);
         if (request != null) {
             finish();
             key.interestOps(0);

@@ -8,7 +8,7 @@ import java.util.function.Consumer;
 import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.rdmap.OnDemandMemorySupplier;
+import org.rpcrdma.verbs.iwarp.rdmap.OnDemandInboundMemorySupplier;
 import org.rpcrdma.verbs.iwarp.rdmap.WorkCompletionHandler;
 
 /**
@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.WorkCompletionHandler;
  * end of the connection is delivered behind the last completion.
  */
 final class QueuePairEvents
-        implements QueuedEventHandler, WorkCompletionHandler, OnDemandMemorySupplier {
+        implements QueuedEventHandler, WorkCompletionHandler, OnDemandInboundMemorySupplier {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(QueuePairEvents.class);

@@ -4,8 +4,8 @@ package org.rpcrdma.verbs.iwarp;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
-import org.rpcrdma.verbs.iwarp.mpa.StagingBufferHolder;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
+import org.rpcrdma.verbs.iwarp.mpa.StagingBufferReceiver;
 
 /**
  * Lends the streams of one thread the buffers that they receive into, within the budget for direct memory. Where that
@@ -21,7 +21,7 @@ final class ReceiveStagingPool {
     private static final int PLAIN_BYTES = 16 * 1024;
 
     /** With the CRC or markers, FPDUs are staged whole: one of the largest size and a part of the next. */
-    static final int WHOLE_BYTES = Fpdu.MAX_BYTES + 64 * 1024;
+    static final int WHOLE_BYTES = FpduLayout.MAX_BYTES + 64 * 1024;
 
     private final DirectMemoryBudget budget;
     private final int bytes;
@@ -44,7 +44,7 @@ final class ReceiveStagingPool {
     }
 
     /** Gives a buffer to a reader that is about to receive, if it has none. */
-    void lend(StagingBufferHolder reader) {
+    void lend(StagingBufferReceiver reader) {
         if (reader.hasStaging()) {
             return;
         }
@@ -65,12 +65,12 @@ final class ReceiveStagingPool {
      * Takes the buffer of a reader back that has received. It may keep one with much in it, which would have to be
      * copied, as long as only a few do: a peer that sends half an FPDU and no more pins what it has sent.
      */
-    void takeBack(StagingBufferHolder reader) {
+    void takeBack(StagingBufferReceiver reader) {
         ByteBuffer buffer = reader.lent();
         boolean stays =
                 buffer != null
                         && buffer.isDirect()
-                        && reader.staged() > StagingBufferHolder.FEW_BYTES
+                        && reader.staged() > StagingBufferReceiver.FEW_BYTES
                         && lent <= KEPT;
         if (!stays) {
             give(reader.takeStaging());
@@ -78,7 +78,7 @@ final class ReceiveStagingPool {
     }
 
     /** Takes the buffer of a reader back that receives no more. */
-    void drop(StagingBufferHolder reader) {
+    void drop(StagingBufferReceiver reader) {
         give(reader.dropStaging());
     }
 

@@ -7,11 +7,11 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.shared.LostMemoryException;
 import org.rpcrdma.verbs.iwarp.shared.RingReader;
 import org.rpcrdma.verbs.iwarp.shared.RingWriter;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 
 /**
  * Memory that both ends have mapped, as the carrier: a ring for each direction. The TCP connection stays. Its bytes are
@@ -24,7 +24,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     private final SharedMemoryPollSet awake;
     private final SocketChannel channel;
     private final SelectionKey key;
-    private final SharedSegment memory;
+    private final SharedRingFile memory;
     private final RingReader in;
     private final RingWriter out;
     private ByteTransportListener user;
@@ -52,7 +52,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
             SharedMemoryPollSet awake,
             SocketChannel channel,
             SelectionKey key,
-            SharedSegment memory) {
+            SharedRingFile memory) {
         this.awake = awake;
         this.channel = channel;
         this.key = key;
@@ -82,7 +82,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     /** Frames have no MTU to fit here. */
     @Override
     public int mulpdu(boolean markers) {
-        return Fpdu.MAX_ULPDU;
+        return FpduLayout.MAX_ULPDU;
     }
 
     /** For a caller that is not to be told anything meanwhile: a failure waits for the next look. */

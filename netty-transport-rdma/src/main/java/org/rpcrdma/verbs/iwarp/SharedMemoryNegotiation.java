@@ -13,8 +13,8 @@ import java.nio.file.Path;
 import java.util.UUID;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFileFactory;
 
 /**
  * Negotiates shared memory during start-up, in trailers behind the private data. Whatever is in the way, they
@@ -29,7 +29,7 @@ final class SharedMemoryNegotiation {
     private static final UUID NONE = new UUID(0, 0);
 
     /** Where files are, {@code null} when there is to be no shared memory. */
-    private final SharedSegmentFactory memory;
+    private final SharedRingFileFactory memory;
 
     private final int ringBytes;
 
@@ -37,16 +37,16 @@ final class SharedMemoryNegotiation {
         this(config.sharedMemory() ? open(config) : null, config.sharedRingBytes());
     }
 
-    SharedMemoryNegotiation(SharedSegmentFactory memory, int ringBytes) {
+    SharedMemoryNegotiation(SharedRingFileFactory memory, int ringBytes) {
         this.memory = memory;
         this.ringBytes = ringBytes;
     }
 
-    private static SharedSegmentFactory open(IwarpConfig config) {
+    private static SharedRingFileFactory open(IwarpConfig config) {
         try {
             Path directory = config.sharedDirectory();
-            return new SharedSegmentFactory(
-                    directory == null ? SharedSegmentFactory.standardDirectory() : directory);
+            return new SharedRingFileFactory(
+                    directory == null ? SharedRingFileFactory.standardDirectory() : directory);
         } catch (IOException | RuntimeException e) {
             LOGGER.warn("There is no shared memory, connections of this host use TCP", e);
             return null;
@@ -54,7 +54,7 @@ final class SharedMemoryNegotiation {
     }
 
     /** Announcement of an initiator. */
-    record Offered(SharedMemoryOffer offer, InetSocketAddress to, SharedSegment segment) {
+    record Offered(SharedMemoryOffer offer, InetSocketAddress to, SharedRingFile rings) {
 
         /**
          * Completes the negotiation.
@@ -63,22 +63,22 @@ final class SharedMemoryNegotiation {
          * @return the memory, or {@code null}: it is closed then, and TCP carries the stream
          * @throws IOException when the peer has mapped something else, or cut the file short
          */
-        SharedSegment answered(byte[] privateData) throws IOException {
+        SharedRingFile answered(byte[] privateData) throws IOException {
             SharedMemoryAnswer answer = SharedMemoryAnswer.of(privateData);
-            segment.unlink();
+            rings.unlink();
             if (answer == null) {
                 LOGGER.debug(
                         "{} did not take the shared memory that was announced, TCP is used; see its"
                                 + " log, and whether the option is on there",
                         to);
-                segment.close();
+                rings.close();
                 return null;
             }
-            if (answer.nonce().equals(NONE) || !answer.nonce().equals(segment.respondersNonce())) {
+            if (answer.nonce().equals(NONE) || !answer.nonce().equals(rings.respondersNonce())) {
                 throw new ConnectException(
                         "The peer says that it has mapped the shared memory, but has not");
             }
-            return segment;
+            return rings;
         }
     }
 
@@ -163,5 +163,5 @@ final class SharedMemoryNegotiation {
     }
 
     /** Memory mapped by a responder, and its answer. */
-    record Joined(SharedMemoryAnswer answer, SharedSegment segment) {}
+    record Joined(SharedMemoryAnswer answer, SharedRingFile rings) {}
 }

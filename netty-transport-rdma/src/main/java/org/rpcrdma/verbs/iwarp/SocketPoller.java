@@ -35,7 +35,7 @@ final class SocketPoller {
     private final StreamErrorLog log;
     private final Consumer<SelectionKey> onReady = this::ready;
     private final AtomicReference<Wake> wake = new AtomicReference<>(Wake.RUNNING);
-    private final BusyPollSet busy = new BusyPollSet();
+    private final BusyTcpPollSet busy = new BusyTcpPollSet();
     private final SharedMemoryPollSet rings = new SharedMemoryPollSet();
     private long moved;
 
@@ -45,7 +45,7 @@ final class SocketPoller {
     }
 
     /** TCP connections that are read without asking the selector. */
-    BusyPollSet busy() {
+    BusyTcpPollSet busy() {
         return busy;
     }
 

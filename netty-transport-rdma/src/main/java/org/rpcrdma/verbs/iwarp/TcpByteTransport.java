@@ -8,16 +8,16 @@ import java.nio.channels.SocketChannel;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
 
 /** The usual carrier: a TCP connection. */
-final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, BusyPollSet.Stream {
+final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, BusyTcpPollSet.Stream {
 
-    private final BusyPollSet busy;
+    private final BusyTcpPollSet busy;
     private final InterfaceMtuCache mtu;
     private final SocketChannel channel;
     private final SelectionKey key;
     private ByteTransportListener user;
 
     TcpByteTransport(
-            BusyPollSet busy, InterfaceMtuCache mtu, SocketChannel channel, SelectionKey key) {
+            BusyTcpPollSet busy, InterfaceMtuCache mtu, SocketChannel channel, SelectionKey key) {
         this.busy = busy;
         this.mtu = mtu;
         this.channel = channel;

@@ -4,8 +4,8 @@ package org.rpcrdma.verbs.ffm;
 import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.collection.LongObjectMap;
 import org.rpcrdma.verbs.hardware.CmEvent;
-import org.rpcrdma.verbs.hardware.CmTarget;
-import org.rpcrdma.verbs.hardware.ErrorGuard;
+import org.rpcrdma.verbs.hardware.CmEventHandler;
+import org.rpcrdma.verbs.hardware.ConnectionErrorGuard;
 
 /**
  * The connection events of one event loop: copies what librdmacm has, acknowledges it, and tells whoever it is for.
@@ -13,7 +13,7 @@ import org.rpcrdma.verbs.hardware.ErrorGuard;
  */
 final class CmEventDispatcher {
 
-    private record Known(FfmId id, CmTarget target) {}
+    private record Known(FfmCmId id, CmEventHandler target) {}
 
     private final FfmDevice loop;
     private final FfmLocalDevice device;
@@ -26,12 +26,12 @@ final class CmEventDispatcher {
         this.device = device;
     }
 
-    void target(FfmId id, CmTarget target) {
+    void target(FfmCmId id, CmEventHandler target) {
         known.put(id.pointer(), new Known(id, target));
     }
 
     /** An identifier is destroyed, or of another loop now. At its address there may be a new one. */
-    void forget(long pointer, FfmId id) {
+    void forget(long pointer, FfmCmId id) {
         Known entry = known.get(pointer);
         if (entry != null && entry.id == id) {
             known.remove(pointer);
@@ -57,7 +57,7 @@ final class CmEventDispatcher {
             outbound = inbound;
         }
         Known addressee = known.get(subject);
-        FfmId connection = isRequest ? new FfmId(loop, id, true) : null;
+        FfmCmId connection = isRequest ? new FfmCmId(loop, id, true) : null;
         if (addressee == null || type == null) {
             if (connection != null) {
                 connection.destroy();
@@ -89,7 +89,7 @@ final class CmEventDispatcher {
     }
 
     static void guard(Runnable task) {
-        ErrorGuard.run(task, "A handler of connection events failed");
+        ConnectionErrorGuard.run(task, "A handler of connection events failed");
     }
 
     /** A connect that was made elsewhere has failed, of which no event tells. */
@@ -97,7 +97,7 @@ final class CmEventDispatcher {
         Known connecting = known.get(id);
         if (connecting != null) {
             connecting.id.answered();
-            connecting.target.happened(FfmId.failure(number));
+            connecting.target.happened(FfmCmId.failure(number));
         }
     }
 

@@ -15,8 +15,8 @@ import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.hardware.NativeCmId;
 import org.rpcrdma.verbs.hardware.NativeDevice;
-import org.rpcrdma.verbs.hardware.NativeId;
 import org.rpcrdma.verbs.hardware.NativeMemory;
 import org.rpcrdma.verbs.hardware.NativeRegion;
 import org.rpcrdma.verbs.hardware.NativeWindow;
@@ -250,9 +250,9 @@ final class FfmDevice implements NativeDevice {
     }
 
     @Override
-    public NativeId newId() throws IOException {
+    public NativeCmId newId() throws IOException {
         Errno.check(library, "rdma_create_id", library.createId(events, scratch));
-        return new FfmId(this, CMemory.getLong(scratch), false);
+        return new FfmCmId(this, CMemory.getLong(scratch), false);
     }
 
     @Override
@@ -339,7 +339,7 @@ final class FfmDevice implements NativeDevice {
             int type = CMemory.getInt(scratch + StructLayouts.ASYNC_TYPE);
             long element = CMemory.getLong(scratch + StructLayouts.ASYNC_ELEMENT);
             library.ackAsyncEvent(scratch);
-            AsyncEvents.happened(type, element);
+            AsyncEventRouter.happened(type, element);
         }
     }
 

@@ -8,13 +8,13 @@ import org.rpcrdma.verbs.hardware.NativeQueuePair;
 /** An {@code ibv_qp}, which is its identifier's. */
 final class FfmQueuePair implements NativeQueuePair {
 
-    private final FfmId id;
+    private final FfmCmId id;
     private final NativeFunctions.Operations operations;
     private final long bad;
     private long pointer;
 
     /** @param bad where the library writes the first work request that it has refused */
-    FfmQueuePair(FfmId id, NativeFunctions.Operations operations, long bad, long pointer) {
+    FfmQueuePair(FfmCmId id, NativeFunctions.Operations operations, long bad, long pointer) {
         this.id = id;
         this.operations = operations;
         this.bad = bad;

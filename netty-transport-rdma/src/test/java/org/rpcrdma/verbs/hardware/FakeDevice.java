@@ -111,7 +111,7 @@ final class FakeDevice implements NativeDevice {
     }
 
     @Override
-    public NativeId newId() {
+    public NativeCmId newId() {
         throw new UnsupportedOperationException();
     }
 

@@ -38,7 +38,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.iwarp.shared.CutFiles;
 import org.rpcrdma.verbs.iwarp.shared.LostMemoryException;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 
 /** A peer that cuts the file of shared memory short ends its own connection, and no other. */
 @DisabledOnOs(OS.WINDOWS)
@@ -219,7 +219,7 @@ class CutSharedMemoryTest {
             server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
             SocketChannel channel = SocketChannel.open(server.getLocalAddress());
             channel.configureBlocking(false);
-            SharedSegment memory = cut.memory().create(UUID.randomUUID(), UUID.randomUUID(), RING);
+            SharedRingFile memory = cut.memory().create(UUID.randomUUID(), UUID.randomUUID(), RING);
             SharedMemoryPollSet awake = new SharedMemoryPollSet();
             SharedMemoryByteTransport carrier =
                     new SharedMemoryByteTransport(

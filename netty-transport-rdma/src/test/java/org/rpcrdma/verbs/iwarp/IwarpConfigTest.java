@@ -44,8 +44,8 @@ class IwarpConfigTest {
                         "drainTimeout is PT48H, expected more than 0 and at most a day",
                         b -> b.drainTimeout(Duration.ofDays(2))),
                 mistake(
-                        "probeAfter is PT-1S, expected more than 0 and at most a day",
-                        b -> b.probeAfter(Duration.ofSeconds(-1))),
+                        "wakeAfter is PT-1S, expected more than 0 and at most a day",
+                        b -> b.wakeAfter(Duration.ofSeconds(-1))),
                 mistake(
                         "frameTimeout is PT48H, expected more than 0 and at most a day",
                         b -> b.frameTimeout(Duration.ofDays(2))),
@@ -85,7 +85,7 @@ class IwarpConfigTest {
                         .responderTimeout(Duration.ofSeconds(11))
                         .initiatorTimeout(Duration.ofSeconds(12))
                         .drainTimeout(Duration.ofSeconds(13))
-                        .probeAfter(Duration.ofSeconds(17))
+                        .wakeAfter(Duration.ofSeconds(17))
                         .frameTimeout(Duration.ofSeconds(18))
                         .messageTimeout(Duration.ofSeconds(19))
                         .maxHalfOpen(14)
@@ -108,7 +108,7 @@ class IwarpConfigTest {
         assertThat(copy.responderTimeout()).isEqualTo(Duration.ofSeconds(11));
         assertThat(copy.initiatorTimeout()).isEqualTo(Duration.ofSeconds(12));
         assertThat(copy.drainTimeout()).isEqualTo(Duration.ofSeconds(13));
-        assertThat(copy.probeAfter()).isEqualTo(Duration.ofSeconds(17));
+        assertThat(copy.wakeAfter()).isEqualTo(Duration.ofSeconds(17));
         assertThat(copy.frameTimeout()).isEqualTo(Duration.ofSeconds(18));
         assertThat(copy.messageTimeout()).isEqualTo(Duration.ofSeconds(19));
         assertThat(copy.maxHalfOpen()).isEqualTo(14);

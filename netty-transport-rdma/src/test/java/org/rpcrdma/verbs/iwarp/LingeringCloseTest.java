@@ -17,7 +17,7 @@ class LingeringCloseTest {
     private static final IwarpConfig CONFIG = IwarpConfig.defaults();
 
     private long now;
-    private LoopResources loop;
+    private IwarpContextResources loop;
     private final SlowTransport transport = new SlowTransport();
 
     @BeforeEach
@@ -35,7 +35,7 @@ class LingeringCloseTest {
                     }
                 };
         loop =
-                new LoopResources(
+                new IwarpContextResources(
                         CONFIG,
                         host,
                         DirectMemoryBudget.jvm(),

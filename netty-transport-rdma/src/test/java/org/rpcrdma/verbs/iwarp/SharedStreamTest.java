@@ -40,8 +40,8 @@ import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.Endpoint.Completion;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegment;
-import org.rpcrdma.verbs.iwarp.shared.SharedSegmentFactory;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
+import org.rpcrdma.verbs.iwarp.shared.SharedRingFileFactory;
 
 /** Streams in shared memory: doorbells, ends of every kind, and peers that lie. */
 @DisabledOnOs(OS.WINDOWS)
@@ -204,8 +204,8 @@ class SharedStreamTest {
             SocketChannel channel = SocketChannel.open(server.getLocalAddress());
             channel.configureBlocking(false);
             SelectionKey key = channel.register(selector, 0);
-            SharedSegment memory =
-                    new SharedSegmentFactory(directory)
+            SharedRingFile memory =
+                    new SharedRingFileFactory(directory)
                             .create(UUID.randomUUID(), UUID.randomUUID(), 4096);
             SharedMemoryPollSet awake = new SharedMemoryPollSet();
             SharedMemoryByteTransport carrier =
@@ -369,11 +369,11 @@ class SharedStreamTest {
     }
 
     /** A peer whose words in the shared memory are set by the test. */
-    private record Liar(SharedSegment segment, ByteBuffer words, RawPeer peer, Endpoint victim) {}
+    private record Liar(SharedRingFile rings, ByteBuffer words, RawPeer peer, Endpoint victim) {}
 
     private Liar liar(Pair pair) throws IOException {
         pair.listen(InetAddress.getLoopbackAddress());
-        SharedSegmentFactory memory = new SharedSegmentFactory(directory);
+        SharedRingFileFactory memory = new SharedRingFileFactory(directory);
         RawPeer peer = RawPeer.connect(pair.listener.localAddress(), pair.responderContext);
         InetSocketAddress local = peer.localAddress();
         SharedMemoryOffer offer =
@@ -383,7 +383,7 @@ class SharedStreamTest {
                         UUID.randomUUID(),
                         UUID.randomUUID(),
                         4096);
-        SharedSegment segment = memory.create(offer.file(), offer.nonce(), 4096);
+        SharedRingFile rings = memory.create(offer.file(), offer.nonce(), 4096);
         Path file = directory.resolve("rpcrdma-" + offer.process() + "-" + offer.file());
         ByteBuffer words;
         try (FileChannel channel =
@@ -402,8 +402,8 @@ class SharedStreamTest {
         byte[] reply = peer.read(24 + SharedMemoryAnswer.BYTES);
         SharedMemoryAnswer answer =
                 SharedMemoryAnswer.of(Arrays.copyOfRange(reply, 24, reply.length));
-        assertThat(answer.nonce()).isEqualTo(segment.respondersNonce());
-        return new Liar(segment, words, peer, victim);
+        assertThat(answer.nonce()).isEqualTo(rings.respondersNonce());
+        return new Liar(rings, words, peer, victim);
     }
 
     @ParameterizedTest(name = "word at {0}: {1}")
@@ -419,19 +419,19 @@ class SharedStreamTest {
         try (Pair pair = new Pair(config, config)) {
             Liar liar = liar(pair);
             try (RawPeer peer = liar.peer;
-                    SharedSegment segment = liar.segment) {
+                    SharedRingFile rings = liar.rings) {
                 ByteBuffer first = ByteBuffer.allocateDirect(100);
                 first.put(RawPeer.fpdu(RawPeer.tagged(0xc1, 0, 1, 0, new byte[0]), false)).flip();
                 if (at != 1024) {
                     // A responder sends once it was spoken to; its ring gets full.
-                    segment.writer().write(first);
+                    rings.writer().write(first);
                     Pair.until(
                             () -> pair.responderContext.counters().fpdusIn() > 0,
                             pair.responderContext);
                     liar.victim.queuePair.send(1, 0);
                     liar.victim.gather(0, 1000);
                     liar.victim.queuePair.doorbell();
-                    segment.reader().read(ByteBuffer.allocateDirect(500));
+                    rings.reader().read(ByteBuffer.allocateDirect(500));
                     liar.victim.queuePair.send(2, 0);
                     liar.victim.gather(0, 65_536);
                     liar.victim.queuePair.doorbell();
@@ -451,9 +451,9 @@ class SharedStreamTest {
         try (Pair pair = new Pair(config, config)) {
             Liar liar = liar(pair);
             try (RawPeer peer = liar.peer;
-                    SharedSegment segment = liar.segment) {
+                    SharedRingFile rings = liar.rings) {
                 liar.words.putLong(HEADER + 1032, 64);
-                segment.writer().write(ByteBuffer.allocateDirect(10));
+                rings.writer().write(ByteBuffer.allocateDirect(10));
                 Pair.until(liar.victim::isEnded, pair.responderContext);
                 assertThat(liar.victim.ends.get(0)).hasMessageContaining("the ring begins at 64");
                 peer.readToEnd();
@@ -468,11 +468,11 @@ class SharedStreamTest {
         try (Pair pair = new Pair(config, config)) {
             Liar liar = liar(pair);
             try (RawPeer peer = liar.peer;
-                    SharedSegment segment = liar.segment) {
+                    SharedRingFile rings = liar.rings) {
                 peer.send(new byte[count]);
                 ByteBuffer send = ByteBuffer.allocateDirect(100);
                 byte[] ulpdu = RawPeer.untagged(0x41, 3, 0, 0, 1, 0, new byte[] {5});
-                segment.writer().write(send.put(RawPeer.fpdu(ulpdu, false)).flip());
+                rings.writer().write(send.put(RawPeer.fpdu(ulpdu, false)).flip());
                 liar.victim.receive(1, 0, 10);
                 Pair.until(() -> liar.victim.completion(1) != null, pair.responderContext);
                 assertThat(liar.victim.get(0, 1)).containsExactly(5);
@@ -487,13 +487,13 @@ class SharedStreamTest {
         try (Pair pair = new Pair(config, config)) {
             Liar liar = liar(pair);
             try (RawPeer peer = liar.peer;
-                    SharedSegment segment = liar.segment) {
+                    SharedRingFile rings = liar.rings) {
                 for (int at : new int[] {1024 + 256, 1024 + 384, 1536 + 256, 1536 + 384}) {
                     liar.words.putInt(HEADER + at, -77);
                 }
                 ByteBuffer send = ByteBuffer.allocateDirect(100);
                 byte[] ulpdu = RawPeer.untagged(0x41, 3, 0, 0, 1, 0, new byte[] {5});
-                segment.writer().write(send.put(RawPeer.fpdu(ulpdu, false)).flip());
+                rings.writer().write(send.put(RawPeer.fpdu(ulpdu, false)).flip());
                 liar.victim.receive(1, 0, 10);
                 Pair.until(() -> liar.victim.completion(1) != null, pair.responderContext);
                 liar.victim.queuePair.send(2, QueuePair.SIGNALED);

@@ -40,8 +40,8 @@ import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
 /** How connections begin: RFC 5044, 7.1 and RFC 6581, against scripted peers on both sides. */
@@ -457,7 +457,7 @@ class StartupTest {
                                 throw new UncheckedIOException(e);
                             }
                         });
-        MpaFrame frame =
+        MpaStartupFrame frame =
                 MpaNegotiationResult.request(PLAIN.mpa(), 1, 1, PLAIN.mpa().checked(NOTHING, true));
         IwarpConnectionRequest request =
                 new IwarpConnectionRequest(

@@ -5,7 +5,7 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 
 /** No time passes, and nothing is scheduled. */
-final class FixedClock implements CallClock {
+final class FixedClock implements RequesterClockAndTimers {
 
     @Override
     public long nanoTime() {

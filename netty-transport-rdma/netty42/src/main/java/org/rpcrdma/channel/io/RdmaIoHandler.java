@@ -22,7 +22,7 @@ import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.Rdma;
-import org.rpcrdma.channel.internal.IoPoller;
+import org.rpcrdma.channel.internal.IoHandlerPoller;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /**
@@ -42,21 +42,21 @@ public final class RdmaIoHandler implements IoHandler {
     private static final boolean REPORTS_TIME = hasMethod("shouldReportActiveIoTime");
 
     private final IoEventLoop loop;
-    private final IoPoller poller;
+    private final IoHandlerPoller poller;
     private final Map<Channel, IoRegistration> registrations = new HashMap<>();
 
     /** Of the current round; {@code null} before the first one. */
     private IoHandlerContext context;
 
     /** {@code null} before the first NIO channel. */
-    private NioSelection nio;
+    private NioSelectorThread nio;
 
     private boolean isShuttingDown;
 
     private RdmaIoHandler(IoEventLoop loop, VerbsProvider provider, PollMode mode) {
         this.loop = loop;
         try {
-            this.poller = IoPoller.open(provider, mode, loop, new PolledLoop());
+            this.poller = IoHandlerPoller.open(provider, mode, loop, new PolledLoop());
         } catch (IOException e) {
             throw new ChannelException("the device cannot be opened: " + e.getMessage(), e);
         }
@@ -154,7 +154,7 @@ public final class RdmaIoHandler implements IoHandler {
             return new RdmaIoRegistration();
         }
         if (nio == null) {
-            nio = new NioSelection(loop, () -> poller.wakeup(false));
+            nio = new NioSelectorThread(loop, () -> poller.wakeup(false));
         }
         return nio.register(handle);
     }
@@ -184,7 +184,7 @@ public final class RdmaIoHandler implements IoHandler {
     }
 
     /** The event loop, as the device sees it. */
-    private final class PolledLoop implements IoPoller.Loop {
+    private final class PolledLoop implements IoHandlerPoller.Loop {
         @Override
         public boolean canBlock() {
             return !isShuttingDown && context.canBlock();

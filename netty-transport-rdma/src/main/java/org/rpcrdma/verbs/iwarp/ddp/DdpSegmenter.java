@@ -58,15 +58,16 @@ public final class DdpSegmenter {
 
     /** Makes the next segment of the message; a message without payload has one. */
     public void next(FpduSender out) throws IOException {
-        int header = tagged ? DdpSegment.TAGGED_BYTES : DdpSegment.UNTAGGED_BYTES;
+        int header = tagged ? DdpSegmentHeader.TAGGED_BYTES : DdpSegmentHeader.UNTAGGED_BYTES;
         int wanted = (int) Math.min(length - sent, mulpdu - header);
         int bytes = wanted == 0 ? 0 : source.admit(wanted);
         boolean last = sent + bytes == length;
         ByteBuffer headers = out.begin(header + bytes);
         if (tagged) {
-            DdpSegment.encodeTagged(headers, last, ulpControl, stagOrWord, taggedOffset + sent);
+            DdpSegmentHeader.encodeTagged(
+                    headers, last, ulpControl, stagOrWord, taggedOffset + sent);
         } else {
-            DdpSegment.encodeUntagged(
+            DdpSegmentHeader.encodeUntagged(
                     headers, last, ulpControl, stagOrWord, queue, messageNumber, (int) sent);
         }
         if (bytes > 0) {

@@ -21,7 +21,7 @@ public final class FpduBatchPool {
     /** More than that are needed only while as many peers are slow. */
     private static final int KEPT_BYTES = 512 * 1024;
 
-    private static final int SNAPSHOT_BYTES = FpduSender.BATCH_BYTES + Fpdu.MAX_BYTES;
+    private static final int SNAPSHOT_BYTES = FpduSender.BATCH_BYTES + FpduLayout.MAX_BYTES;
 
     private static final int SNAPSHOTS_KEPT = 4;
 
@@ -82,7 +82,7 @@ public final class FpduBatchPool {
     /** Shared heap buffer for one FPDU of any size, used by one sender at a time. */
     ByteBuffer fpdu() {
         if (fpdu == null) {
-            fpdu = ByteBuffer.allocate(Fpdu.MAX_BYTES);
+            fpdu = ByteBuffer.allocate(FpduLayout.MAX_BYTES);
         }
         return fpdu.clear();
     }

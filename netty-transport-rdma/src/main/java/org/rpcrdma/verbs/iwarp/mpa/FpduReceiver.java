@@ -13,7 +13,7 @@ import java.util.zip.CRC32C;
  * remains of a large payload is read straight to its target. When it is on, nothing is placed before the CRC of the
  * whole FPDU was verified (RFC 5044, 4.4).
  */
-public final class FpduReceiver extends StagingBufferHolder {
+public final class FpduReceiver extends StagingBufferReceiver {
 
     /** From this many payload bytes on a read goes straight to the target. Below, the copy is cheaper. */
     private static final int DIRECT_MIN = 2048;
@@ -59,7 +59,7 @@ public final class FpduReceiver extends StagingBufferHolder {
 
     /** The smallest staging buffer: with the CRC on it has to hold the largest FPDU. */
     public static int minimumStaging(boolean withCrc) {
-        return withCrc ? Fpdu.MAX_BYTES : 2 * BEHIND_DIRECT;
+        return withCrc ? FpduLayout.MAX_BYTES : 2 * BEHIND_DIRECT;
     }
 
     /** Whether the stream is at an FPDU boundary, where an orderly end is possible. */
@@ -162,7 +162,7 @@ public final class FpduReceiver extends StagingBufferHolder {
     /** The bytes that are missing before anything can be handled. */
     private int wanting() {
         int available = end - start;
-        if (inUlpdu || available < Fpdu.LENGTH_BYTES) {
+        if (inUlpdu || available < FpduLayout.LENGTH_BYTES) {
             return BEHIND_DIRECT;
         }
         return needed(staging.getShort(start) & 0xffff) - available;
@@ -170,8 +170,8 @@ public final class FpduReceiver extends StagingBufferHolder {
 
     private int needed(int ulpduLength) {
         return crc != null
-                ? Fpdu.length(ulpduLength)
-                : Fpdu.LENGTH_BYTES + Math.min(ulpduLength, UlpduHandler.LOOK_AHEAD);
+                ? FpduLayout.length(ulpduLength)
+                : FpduLayout.LENGTH_BYTES + Math.min(ulpduLength, UlpduHandler.LOOK_AHEAD);
     }
 
     private void parse() throws IOException {
@@ -182,7 +182,7 @@ public final class FpduReceiver extends StagingBufferHolder {
 
     private boolean beginUlpdu() throws IOException {
         int available = end - start;
-        if (available < Fpdu.LENGTH_BYTES) {
+        if (available < FpduLayout.LENGTH_BYTES) {
             return false;
         }
         int length = staging.getShort(start) & 0xffff;
@@ -192,26 +192,28 @@ public final class FpduReceiver extends StagingBufferHolder {
         if (crc != null) {
             verifyCrc(length);
         }
-        int begun = handler.begin(staging, start + Fpdu.LENGTH_BYTES, length);
+        int begun = handler.begin(staging, start + FpduLayout.LENGTH_BYTES, length);
         if (begun == UlpduHandler.NOT_NOW) {
             held = true;
             return false;
         }
         payload = begun;
-        start += Fpdu.LENGTH_BYTES + length - payload;
-        trailer = Fpdu.pad(length) + Fpdu.CRC_BYTES;
+        start += FpduLayout.LENGTH_BYTES + length - payload;
+        trailer = FpduLayout.pad(length) + FpduLayout.CRC_BYTES;
         inUlpdu = true;
         sinceLarge = length >= LARGE_MIN ? 0 : Math.min(sinceLarge + 1, LARGE_EXPECTED);
         return true;
     }
 
     private void verifyCrc(int length) throws StreamException {
-        int covered = Fpdu.length(length) - Fpdu.CRC_BYTES;
+        int covered = FpduLayout.length(length) - FpduLayout.CRC_BYTES;
         crc.reset();
         crc.update(staging.limit(start + covered).position(start));
         staging.clear();
-        Fpdu.verifyCrc(
-                (int) crc.getValue(), staging.getInt(start + covered), covered + Fpdu.CRC_BYTES);
+        FpduLayout.verifyCrc(
+                (int) crc.getValue(),
+                staging.getInt(start + covered),
+                covered + FpduLayout.CRC_BYTES);
     }
 
     private boolean continueUlpdu() throws IOException {

@@ -148,16 +148,16 @@ public class FpduSender {
     /** Ends the FPDU: adds pad and CRC. */
     public void end() {
         ByteBuffer control = batch.control();
-        for (int pad = Fpdu.pad(ulpduLength); pad > 0; pad--) {
+        for (int pad = FpduLayout.pad(ulpduLength); pad > 0; pad--) {
             control.put((byte) 0);
         }
         if (crc == null) {
             control.putInt(0);
         } else {
             updateCrcWithControl();
-            control.putInt(Fpdu.wireOrder((int) crc.getValue()));
+            control.putInt(FpduLayout.wireOrder((int) crc.getValue()));
         }
-        queuedFpdu(Fpdu.length(ulpduLength));
+        queuedFpdu(FpduLayout.length(ulpduLength));
     }
 
     private void updateCrcWithControl() {
@@ -232,7 +232,7 @@ public class FpduSender {
 
     /** Frames a ULPDU whose FPDU begins at a position of the stream. */
     ByteBuffer frame(byte[] ulpdu, long position) {
-        return Fpdu.frame(ulpdu, crc != null);
+        return FpduLayout.frame(ulpdu, crc != null);
     }
 
     private void reset() {

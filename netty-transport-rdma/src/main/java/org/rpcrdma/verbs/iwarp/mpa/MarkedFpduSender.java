@@ -69,7 +69,7 @@ public final class MarkedFpduSender extends FpduSender {
 
     @Override
     public void end() {
-        for (int pad = Fpdu.pad(ulpduLength); pad > 0; pad--) {
+        for (int pad = FpduLayout.pad(ulpduLength); pad > 0; pad--) {
             fpdu.put((byte) 0);
         }
         if (firstFpdu == NOT_BEGUN) {

@@ -13,7 +13,7 @@ import java.util.zip.CRC32C;
  * <p>It hands out whole FPDUs only, each after its CRC and its markers were checked, so the receiver behind it checks
  * no CRC. The bytes of the CRC field pass through unchanged.
  */
-public final class MarkerStripper extends StagingBufferHolder implements ScatteringByteChannel {
+public final class MarkerStripper extends StagingBufferReceiver implements ScatteringByteChannel {
 
     private final ReadableByteChannel channel;
     private final CRC32C crc;
@@ -120,10 +120,10 @@ public final class MarkerStripper extends StagingBufferHolder implements Scatter
     private boolean tryStrip() throws StreamException {
         int first = Markers.distance(position);
         int begin = first == 0 ? start + Markers.BYTES : start;
-        if (end - begin < Fpdu.LENGTH_BYTES) {
+        if (end - begin < FpduLayout.LENGTH_BYTES) {
             return false;
         }
-        int fpdu = Fpdu.length(staging.getShort(begin) & 0xffff);
+        int fpdu = FpduLayout.length(staging.getShort(begin) & 0xffff);
         int length = Markers.lengthWith(position, fpdu);
         if (end - start < length) {
             return false;
@@ -164,11 +164,11 @@ public final class MarkerStripper extends StagingBufferHolder implements Scatter
     }
 
     private void verifyCrc(int length) throws StreamException {
-        int field = start + length - Fpdu.CRC_BYTES;
+        int field = start + length - FpduLayout.CRC_BYTES;
         crc.reset();
         crc.update(staging.limit(field).position(start));
         staging.clear();
-        Fpdu.verifyCrc((int) crc.getValue(), staging.getInt(field), length);
+        FpduLayout.verifyCrc((int) crc.getValue(), staging.getInt(field), length);
     }
 
     @Override

@@ -23,7 +23,7 @@ public final class Markers {
 
     /** The most bytes that an FPDU of the largest ULPDU_Length has with its markers. */
     public static final int MAX_FPDU_BYTES =
-            Fpdu.MAX_BYTES + BYTES * (1 + (Fpdu.MAX_BYTES - 1) / (INTERVAL - BYTES));
+            FpduLayout.MAX_BYTES + BYTES * (1 + (FpduLayout.MAX_BYTES - 1) / (INTERVAL - BYTES));
 
     private Markers() {}
 
@@ -45,9 +45,9 @@ public final class Markers {
      * @param mulpdu the largest ULPDU without markers, a multiple of 4 less 2
      */
     public static int mulpdu(int mulpdu) {
-        int fpdu = Fpdu.length(mulpdu);
+        int fpdu = FpduLayout.length(mulpdu);
         int markers = (fpdu + INTERVAL - 1) / INTERVAL;
-        return Math.max(mulpdu - BYTES * markers, Fpdu.MIN_MULPDU + 2);
+        return Math.max(mulpdu - BYTES * markers, FpduLayout.MIN_MULPDU + 2);
     }
 
     /**
@@ -81,7 +81,7 @@ public final class Markers {
             crc.reset();
             crc.update(out.limit(end).position(start));
             out.limit(room);
-            field = Fpdu.wireOrder((int) crc.getValue());
+            field = FpduLayout.wireOrder((int) crc.getValue());
         }
         out.putInt(field);
     }
@@ -97,10 +97,10 @@ public final class Markers {
      * @param position where its FPDU begins in the stream
      */
     public static ByteBuffer frame(byte[] ulpdu, boolean withCrc, long position) {
-        ByteBuffer fpdu = Fpdu.frame(ulpdu, false);
+        ByteBuffer fpdu = FpduLayout.frame(ulpdu, false);
         ByteBuffer out = ByteBuffer.allocate(lengthWith(position, fpdu.limit()));
         insert(
-                fpdu.limit(fpdu.limit() - Fpdu.CRC_BYTES),
+                fpdu.limit(fpdu.limit() - FpduLayout.CRC_BYTES),
                 position,
                 out,
                 withCrc ? new CRC32C() : null);

@@ -21,14 +21,14 @@ public record MpaNegotiationResult(
     private static final int UNNEGOTIATED_ORD = 1;
 
     /** The Request of an initiator. */
-    public static MpaFrame request(
+    public static MpaStartupFrame request(
             MpaStartupSettings options, int ird, int ord, byte[] privateData) {
         boolean enhanced = options.revision() >= 2;
         boolean send = options.offered().contains(Rtr.ZERO_LENGTH_SEND);
         boolean write = options.offered().contains(Rtr.ZERO_LENGTH_WRITE);
         // A Read needs a read depth.
         boolean read = options.offered().contains(Rtr.ZERO_LENGTH_READ) && ord > 0;
-        return new MpaFrame(
+        return new MpaStartupFrame(
                 true,
                 options.markers(),
                 options.crc() == CrcPolicy.REQUIRE,
@@ -47,7 +47,7 @@ public record MpaNegotiationResult(
     /**
      * Why a Request cannot be accepted, independent of the ULP; {@code null} if it can.
      */
-    public static String objection(MpaFrame request, MpaStartupSettings options) {
+    public static String objection(MpaStartupFrame request, MpaStartupSettings options) {
         if (request.crc() && options.crc() == CrcPolicy.OFF) {
             return "it asks for the CRC, which is switched off here";
         }
@@ -55,8 +55,8 @@ public record MpaNegotiationResult(
     }
 
     /** The Reply that rejects a Request. */
-    public static MpaFrame rejection(MpaFrame request, byte[] privateData) {
-        return new MpaFrame(
+    public static MpaStartupFrame rejection(MpaStartupFrame request, byte[] privateData) {
+        return new MpaStartupFrame(
                 false,
                 false,
                 request.crc(),
@@ -79,7 +79,7 @@ public record MpaNegotiationResult(
      * @param ord the most Reads wanted
      */
     public static MpaNegotiationResult respond(
-            MpaFrame request, MpaStartupSettings options, int ird, int ord) {
+            MpaStartupFrame request, MpaStartupSettings options, int ird, int ord) {
         boolean crc = request.crc() || options.crc() == CrcPolicy.REQUIRE;
         boolean in = options.markers();
         boolean out = request.markers();
@@ -104,15 +104,15 @@ public record MpaNegotiationResult(
     }
 
     private static int lower(int own, int peers) {
-        return peers == MpaFrame.DEPTH_NOT_NEGOTIATED ? own : Math.min(own, peers);
+        return peers == MpaStartupFrame.DEPTH_NOT_NEGOTIATED ? own : Math.min(own, peers);
     }
 
     /** The Reply that tells an initiator what {@link #respond} agreed to. */
-    public MpaFrame reply(MpaFrame request, byte[] privateData) {
+    public MpaStartupFrame reply(MpaStartupFrame request, byte[] privateData) {
         boolean enhanced = request.enhanced();
         boolean peerToPeer = enhanced && request.peerToPeer();
         boolean send = rtr == Rtr.ZERO_LENGTH_SEND;
-        return new MpaFrame(
+        return new MpaStartupFrame(
                 false,
                 markersIn,
                 crc,
@@ -136,7 +136,9 @@ public record MpaNegotiationResult(
 
     /** RFC 6581, 9.1: send no depth to a peer that does not negotiate one. */
     private static int answer(int asked, int agreed) {
-        return asked == MpaFrame.DEPTH_NOT_NEGOTIATED ? MpaFrame.DEPTH_NOT_NEGOTIATED : agreed;
+        return asked == MpaStartupFrame.DEPTH_NOT_NEGOTIATED
+                ? MpaStartupFrame.DEPTH_NOT_NEGOTIATED
+                : agreed;
     }
 
     /**
@@ -146,7 +148,7 @@ public record MpaNegotiationResult(
      * @throws ConnectException when the peer asks for what is refused here
      */
     public static MpaNegotiationResult conclude(
-            MpaFrame request, MpaFrame reply, MpaStartupSettings options)
+            MpaStartupFrame request, MpaStartupFrame reply, MpaStartupSettings options)
             throws StreamException, ConnectException {
         if (reply.revision() != request.revision() || reply.enhanced() != request.enhanced()) {
             throw new StreamException(
@@ -170,7 +172,7 @@ public record MpaNegotiationResult(
                     Math.min(request.ord(), UNNEGOTIATED_ORD),
                     null);
         }
-        if (reply.ord() != MpaFrame.DEPTH_NOT_NEGOTIATED && reply.ord() > request.ird()) {
+        if (reply.ord() != MpaStartupFrame.DEPTH_NOT_NEGOTIATED && reply.ord() > request.ird()) {
             throw new StreamException(
                     MpaError.INSUFFICIENT_IRD,
                     "MPA Reply announces "
@@ -189,14 +191,14 @@ public record MpaNegotiationResult(
                 request.peerToPeer() && reply.peerToPeer() ? rtr(reply, ord) : null);
     }
 
-    private static String described(MpaFrame frame) {
+    private static String described(MpaStartupFrame frame) {
         return frame.revision()
                 + (frame.enhanced() ? " with" : " without")
                 + " enhanced data (RFC 6581)";
     }
 
     /** RFC 6581, 9.2: the responder may list forms that were not offered. */
-    private static Rtr rtr(MpaFrame reply, int ord) throws StreamException {
+    private static Rtr rtr(MpaStartupFrame reply, int ord) throws StreamException {
         if (reply.rtrWrite()) {
             return Rtr.ZERO_LENGTH_WRITE;
         }

@@ -23,7 +23,7 @@ public record MpaStartupSettings(
     public int maxPrivateData(boolean enhanced) {
         return Math.min(
                 maxPrivateData,
-                MpaFrame.MAX_PRIVATE_DATA - (enhanced ? MpaFrame.ENHANCED_BYTES : 0));
+                MpaStartupFrame.MAX_PRIVATE_DATA - (enhanced ? MpaStartupFrame.ENHANCED_BYTES : 0));
     }
 
     /**

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.iwarp.rdmap;
 
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.ddp.PayloadSource;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 
@@ -18,7 +18,7 @@ public final class InboundReads implements PayloadSource {
 
     private final StagTable stags;
     private final ExposureOwner stream;
-    private ReadRequest[] requests = new ReadRequest[0];
+    private ReadRequestHeader[] requests = new ReadRequestHeader[0];
     private int head;
     private int count;
     private long sent;
@@ -30,7 +30,7 @@ public final class InboundReads implements PayloadSource {
 
     /** Sets the agreed depth. */
     public void depth(int ird) {
-        requests = new ReadRequest[ird];
+        requests = new ReadRequestHeader[ird];
     }
 
     boolean isEmpty() {
@@ -38,12 +38,12 @@ public final class InboundReads implements PayloadSource {
     }
 
     /** The request being answered. */
-    ReadRequest first() {
+    ReadRequestHeader first() {
         return requests[head];
     }
 
     /** Admits a request, after which its data may be sent. */
-    void add(ReadRequest request) throws StreamException {
+    void add(ReadRequestHeader request) throws StreamException {
         if (count == requests.length) {
             throw new StreamException(
                     RdmapError.OPERATION_CATASTROPHIC_STREAM,
@@ -54,7 +54,7 @@ public final class InboundReads implements PayloadSource {
         }
         int slot = (head + count) % requests.length;
         if (requests[slot] == null) {
-            requests[slot] = new ReadRequest();
+            requests[slot] = new ReadRequestHeader();
         }
         requests[slot].set(request);
         count++;
@@ -67,7 +67,7 @@ public final class InboundReads implements PayloadSource {
         sent = 0;
     }
 
-    private IwarpExposure check(ReadRequest request, long offset, long size)
+    private IwarpExposure check(ReadRequestHeader request, long offset, long size)
             throws StreamException {
         IwarpExposure exposure = stags.find(request.sourceStag);
         if (exposure == null) {
@@ -110,14 +110,14 @@ public final class InboundReads implements PayloadSource {
 
     @Override
     public int admit(int wanted) throws StreamException {
-        ReadRequest request = requests[head];
+        ReadRequestHeader request = requests[head];
         check(request, request.sourceOffset + sent, wanted);
         return wanted;
     }
 
     @Override
     public void gather(FpduSender out, int bytes) {
-        ReadRequest request = requests[head];
+        ReadRequestHeader request = requests[head];
         IwarpExposure exposure = stags.find(request.sourceStag);
         long address = exposure.address(request.sourceOffset + sent);
         sent += bytes;
@@ -128,7 +128,10 @@ public final class InboundReads implements PayloadSource {
             // reads, but they have the right CRC.
             out.changingPayload(exposure.region().borrow(address, bytes), exposure.region());
             exposure.queuedUntil(
-                    out.queuedPosition() + Fpdu.LENGTH_BYTES + DdpSegment.TAGGED_BYTES + bytes);
+                    out.queuedPosition()
+                            + FpduLayout.LENGTH_BYTES
+                            + DdpSegmentHeader.TAGGED_BYTES
+                            + bytes);
         }
     }
 }

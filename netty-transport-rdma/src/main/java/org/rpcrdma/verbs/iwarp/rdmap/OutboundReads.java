@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 import java.nio.ByteBuffer;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
@@ -113,7 +113,7 @@ public final class OutboundReads {
     }
 
     /** Checks that a segment is the next one of the oldest Read: RFC 5040, 5.3 (data sink). */
-    void check(DdpSegment segment) throws StreamException {
+    void check(DdpSegmentHeader segment) throws StreamException {
         if (count == 0) {
             throw new StreamException(
                     DdpError.TAGGED_INVALID_STAG, "Read Response came, but no Read is outstanding");

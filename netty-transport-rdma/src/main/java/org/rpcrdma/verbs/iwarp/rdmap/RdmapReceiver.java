@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
-import org.rpcrdma.verbs.iwarp.ddp.UntaggedSegmentSequence;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
+import org.rpcrdma.verbs.iwarp.ddp.InboundUntaggedSegmentSequence;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
@@ -26,15 +26,17 @@ public final class RdmapReceiver implements UlpduHandler {
     private final StagTable stags;
     private final LocalKeyTable memory;
     private final ReceiveQueue receives;
-    private final OnDemandMemorySupplier source;
+    private final OnDemandInboundMemorySupplier source;
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
     private final WorkCompletionHandler completions;
 
-    private final DdpSegment segment = new DdpSegment();
-    private final ReadRequest request = new ReadRequest();
-    private final UntaggedSegmentSequence sendQueue = new UntaggedSegmentSequence(Rdmap.QUEUE_SEND);
-    private final UntaggedSegmentSequence readQueue = new UntaggedSegmentSequence(Rdmap.QUEUE_READ);
+    private final DdpSegmentHeader segment = new DdpSegmentHeader();
+    private final ReadRequestHeader request = new ReadRequestHeader();
+    private final InboundUntaggedSegmentSequence sendQueue =
+            new InboundUntaggedSegmentSequence(RdmapOpcodes.QUEUE_SEND);
+    private final InboundUntaggedSegmentSequence readQueue =
+            new InboundUntaggedSegmentSequence(RdmapOpcodes.QUEUE_READ);
 
     private int opcode;
     private int sendOpcode;
@@ -66,7 +68,7 @@ public final class RdmapReceiver implements UlpduHandler {
             StagTable stags,
             LocalKeyTable memory,
             ReceiveQueue receives,
-            OnDemandMemorySupplier source,
+            OnDemandInboundMemorySupplier source,
             InboundReads inboundReads,
             OutboundReads outboundReads,
             WorkCompletionHandler completions) {
@@ -109,17 +111,17 @@ public final class RdmapReceiver implements UlpduHandler {
 
     /** Progress of the open Send: changes with each received byte. */
     public long sendPosition() {
-        return sendQueue.position() - (Rdmap.isSend(opcode) ? remaining : 0);
+        return sendQueue.position() - (RdmapOpcodes.isSend(opcode) ? remaining : 0);
     }
 
     /** The header of the last segment, for a Terminate about it. */
-    public DdpSegment segment() {
+    public DdpSegmentHeader segment() {
         return segment;
     }
 
     /** The last Read Request if the last segment was one, for a Terminate about it; otherwise {@code null}. */
-    public ReadRequest request() {
-        return segment.isPresent() && opcode == Rdmap.READ_REQUEST ? request : null;
+    public ReadRequestHeader request() {
+        return segment.isPresent() && opcode == RdmapOpcodes.READ_REQUEST ? request : null;
     }
 
     /** How the oldest receive completes when the stream has failed. */
@@ -137,19 +139,19 @@ public final class RdmapReceiver implements UlpduHandler {
             throws StreamException, TerminatedException {
         opcode = -1;
         segment.decode(bytes, at, length);
-        int code = Rdmap.check(segment);
+        int code = RdmapOpcodes.check(segment);
         opcode = code;
         int body = at + segment.headerBytes();
         remaining = segment.payloadBytes();
         switch (code) {
-            case Rdmap.WRITE -> {
+            case RdmapOpcodes.WRITE -> {
                 if (!tryBeginWrite()) {
                     return NOT_NOW;
                 }
             }
-            case Rdmap.READ_RESPONSE -> outboundReads.check(segment);
-            case Rdmap.READ_REQUEST -> beginReadRequest(bytes, body);
-            case Rdmap.TERMINATE -> throw terminated(bytes, body);
+            case RdmapOpcodes.READ_RESPONSE -> outboundReads.check(segment);
+            case RdmapOpcodes.READ_REQUEST -> beginReadRequest(bytes, body);
+            case RdmapOpcodes.TERMINATE -> throw terminated(bytes, body);
             default -> {
                 if (!tryBeginSend()) {
                     return NOT_NOW;
@@ -258,7 +260,7 @@ public final class RdmapReceiver implements UlpduHandler {
         sendQueue.check(segment);
         awaitsReadyToReceive =
                 awaitsReadyToReceive
-                        && opcode == Rdmap.SEND
+                        && opcode == RdmapOpcodes.SEND
                         && segment.isLast()
                         && segment.payloadBytes() == 0;
         if (awaitsReadyToReceive) {
@@ -299,14 +301,14 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     private void beginReadRequest(ByteBuffer bytes, int body) throws StreamException {
-        if (remaining != ReadRequest.BYTES || !segment.isLast()) {
+        if (remaining != ReadRequestHeader.BYTES || !segment.isLast()) {
             opcode = -1;
             throw new StreamException(
                     MpaError.FRAMING,
                     "Read Request has "
                             + remaining
                             + " bytes after its DDP header, expected "
-                            + ReadRequest.BYTES);
+                            + ReadRequestHeader.BYTES);
         }
         request.decode(bytes, body, segment.messageNumber());
         readQueue.check(segment);
@@ -315,15 +317,15 @@ public final class RdmapReceiver implements UlpduHandler {
 
     /** RFC 5040, 5.4: the stream has ended; further input is ignored. */
     private TerminatedException terminated(ByteBuffer bytes, int body) {
-        int length = Math.min(remaining, LOOK_AHEAD - DdpSegment.UNTAGGED_BYTES);
+        int length = Math.min(remaining, LOOK_AHEAD - DdpSegmentHeader.UNTAGGED_BYTES);
         return new TerminatedException(Terminate.decode(bytes, body, length, starting));
     }
 
     @Override
     public ByteBuffer target() throws StreamException {
         return switch (opcode) {
-            case Rdmap.WRITE -> writeTarget();
-            case Rdmap.READ_RESPONSE -> readTarget();
+            case RdmapOpcodes.WRITE -> writeTarget();
+            case RdmapOpcodes.READ_RESPONSE -> readTarget();
             default -> receiveTarget();
         };
     }
@@ -374,10 +376,10 @@ public final class RdmapReceiver implements UlpduHandler {
     @Override
     public void placed(int bytes) {
         if (bytes > 0) {
-            if (opcode == Rdmap.WRITE) {
+            if (opcode == RdmapOpcodes.WRITE) {
                 exposure.placed(bytes);
                 writeAddress += bytes;
-            } else if (opcode == Rdmap.READ_RESPONSE) {
+            } else if (opcode == RdmapOpcodes.READ_RESPONSE) {
                 outboundReads.placed(bytes);
             }
         }
@@ -388,13 +390,13 @@ public final class RdmapReceiver implements UlpduHandler {
     @Override
     public void end() throws StreamException {
         switch (opcode) {
-            case Rdmap.WRITE -> exposure = null;
-            case Rdmap.READ_RESPONSE -> {
+            case RdmapOpcodes.WRITE -> exposure = null;
+            case RdmapOpcodes.READ_RESPONSE -> {
                 if (segment.isLast()) {
                     outboundReads.done();
                 }
             }
-            case Rdmap.READ_REQUEST -> {
+            case RdmapOpcodes.READ_REQUEST -> {
                 inboundReads.add(request);
                 readQueue.advance(segment);
             }
@@ -413,7 +415,7 @@ public final class RdmapReceiver implements UlpduHandler {
             return;
         }
         int invalidated = 0;
-        if (Rdmap.invalidates(opcode)) {
+        if (RdmapOpcodes.invalidates(opcode)) {
             invalidated = segment.ulpWord();
             invalidate(invalidated);
         }

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.GatheringByteChannel;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegmenter;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
@@ -19,7 +19,8 @@ public final class RdmapSender {
 
     private static final int RESPONSES_IN_A_ROW = 4;
 
-    private static final int READ_REQUEST_ULPDU = DdpSegment.UNTAGGED_BYTES + ReadRequest.BYTES;
+    private static final int READ_REQUEST_ULPDU =
+            DdpSegmentHeader.UNTAGGED_BYTES + ReadRequestHeader.BYTES;
 
     /** The STag of a zero-length Write, which the peer ignores (RFC 5040, 5.1). */
     private static final int ANY_STAG = 1;
@@ -95,7 +96,7 @@ public final class RdmapSender {
     }
 
     /** The Read Request whose response is being sent, for error reports; otherwise {@code null}. */
-    public ReadRequest respondingTo() {
+    public ReadRequestHeader respondingTo() {
         return responding ? inboundReads.first() : null;
     }
 
@@ -146,14 +147,14 @@ public final class RdmapSender {
         if (work.isFenced(position) && !outboundReads.isEmpty()) {
             return false;
         }
-        return work.opcode(position) != Rdmap.READ_REQUEST || !outboundReads.isFull();
+        return work.opcode(position) != RdmapOpcodes.READ_REQUEST || !outboundReads.isFull();
     }
 
     private void startResponse() {
-        ReadRequest request = inboundReads.first();
+        ReadRequestHeader request = inboundReads.first();
         responding = true;
         segmenter.startTagged(
-                Rdmap.control(Rdmap.READ_RESPONSE),
+                RdmapOpcodes.control(RdmapOpcodes.READ_RESPONSE),
                 request.sinkStag,
                 request.sinkOffset,
                 request.size,
@@ -165,15 +166,15 @@ public final class RdmapSender {
         int opcode = work.opcode(position);
         source.start(position);
         switch (opcode) {
-            case Rdmap.WRITE:
+            case RdmapOpcodes.WRITE:
                 segmenter.startTagged(
-                        Rdmap.control(opcode),
+                        RdmapOpcodes.control(opcode),
                         work.remoteKey(position),
                         work.remoteAddress(position),
                         length,
                         source);
                 break;
-            case Rdmap.READ_REQUEST:
+            case RdmapOpcodes.READ_REQUEST:
                 sendReadRequest(
                         outboundReads.add(position),
                         length,
@@ -182,11 +183,14 @@ public final class RdmapSender {
                 work.made(out.queuedPosition());
                 break;
             default:
-                int solicited = work.isSolicited(position) ? Rdmap.SEND_SOLICITED - Rdmap.SEND : 0;
+                int solicited =
+                        work.isSolicited(position)
+                                ? RdmapOpcodes.SEND_SOLICITED - RdmapOpcodes.SEND
+                                : 0;
                 segmenter.startUntagged(
-                        Rdmap.control(opcode + solicited),
+                        RdmapOpcodes.control(opcode + solicited),
                         work.remoteKey(position),
-                        Rdmap.QUEUE_SEND,
+                        RdmapOpcodes.QUEUE_SEND,
                         sendMessage++,
                         length,
                         source);
@@ -197,20 +201,21 @@ public final class RdmapSender {
     private void sendReadyToReceive() {
         switch (readyToReceive) {
             case ZERO_LENGTH_WRITE -> {
-                ByteBuffer header = out.begin(DdpSegment.TAGGED_BYTES);
-                DdpSegment.encodeTagged(header, true, Rdmap.control(Rdmap.WRITE), ANY_STAG, 0);
+                ByteBuffer header = out.begin(DdpSegmentHeader.TAGGED_BYTES);
+                DdpSegmentHeader.encodeTagged(
+                        header, true, RdmapOpcodes.control(RdmapOpcodes.WRITE), ANY_STAG, 0);
                 out.end();
             }
             case ZERO_LENGTH_READ ->
                     sendReadRequest(outboundReads.addReadyToReceive(), 0, ANY_STAG, 0);
             case ZERO_LENGTH_SEND -> {
-                ByteBuffer header = out.begin(DdpSegment.UNTAGGED_BYTES);
-                DdpSegment.encodeUntagged(
+                ByteBuffer header = out.begin(DdpSegmentHeader.UNTAGGED_BYTES);
+                DdpSegmentHeader.encodeUntagged(
                         header,
                         true,
-                        Rdmap.control(Rdmap.SEND),
+                        RdmapOpcodes.control(RdmapOpcodes.SEND),
                         0,
-                        Rdmap.QUEUE_SEND,
+                        RdmapOpcodes.QUEUE_SEND,
                         sendMessage++,
                         0);
                 out.end();
@@ -221,15 +226,15 @@ public final class RdmapSender {
 
     private void sendReadRequest(int sinkStag, long size, int sourceStag, long sourceOffset) {
         ByteBuffer header = out.begin(READ_REQUEST_ULPDU);
-        DdpSegment.encodeUntagged(
+        DdpSegmentHeader.encodeUntagged(
                 header,
                 true,
-                Rdmap.control(Rdmap.READ_REQUEST),
+                RdmapOpcodes.control(RdmapOpcodes.READ_REQUEST),
                 0,
-                Rdmap.QUEUE_READ,
+                RdmapOpcodes.QUEUE_READ,
                 readMessage++,
                 0);
-        ReadRequest.encode(header, sinkStag, 0, size, sourceStag, sourceOffset);
+        ReadRequestHeader.encode(header, sinkStag, 0, size, sourceStag, sourceOffset);
         out.end();
     }
 }

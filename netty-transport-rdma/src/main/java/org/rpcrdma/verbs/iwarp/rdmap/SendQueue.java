@@ -244,7 +244,7 @@ public final class SendQueue {
     void written(long position) {
         while (sent != next && endPositions[sent & mask] <= position) {
             int slot = sent++ & mask;
-            if (opcodes[slot] != Rdmap.READ_REQUEST) {
+            if (opcodes[slot] != RdmapOpcodes.READ_REQUEST) {
                 results[slot] = WorkStatus.SUCCESS;
             }
         }

@@ -3,7 +3,7 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 
 import java.nio.ByteBuffer;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 
 /**
@@ -31,7 +31,8 @@ public record Terminate(int layer, int type, int code, int opcode) {
      * @param cause the header of the segment at fault, or {@code null}
      * @param request the Read Request at fault, or {@code null}
      */
-    public static byte[] encode(StreamError error, DdpSegment cause, ReadRequest request) {
+    public static byte[] encode(
+            StreamError error, DdpSegmentHeader cause, ReadRequestHeader request) {
         // RFC 5040, 4.8: errors of the LLP and local ones say nothing about a segment.
         boolean local =
                 error.layer() == StreamError.LAYER_LLP || error == RdmapError.LOCAL_CATASTROPHIC;
@@ -43,12 +44,18 @@ public record Terminate(int layer, int type, int code, int opcode) {
                         && error.type() == RdmapError.PROTECTION_INVALID_STAG.type();
         ByteBuffer out =
                 ByteBuffer.allocate(
-                        DdpSegment.UNTAGGED_BYTES
+                        DdpSegmentHeader.UNTAGGED_BYTES
                                 + CONTROL_BYTES
                                 + (withDdp ? 2 + cause.headerBytes() : 0)
-                                + (withRdmap ? ReadRequest.BYTES : 0));
-        DdpSegment.encodeUntagged(
-                out, true, Rdmap.control(Rdmap.TERMINATE), 0, Rdmap.QUEUE_TERMINATE, 1, 0);
+                                + (withRdmap ? ReadRequestHeader.BYTES : 0));
+        DdpSegmentHeader.encodeUntagged(
+                out,
+                true,
+                RdmapOpcodes.control(RdmapOpcodes.TERMINATE),
+                0,
+                RdmapOpcodes.QUEUE_TERMINATE,
+                1,
+                0);
         out.put((byte) ((error.layer() << 4) | error.type())).put((byte) error.code());
         out.put(
                 (byte)
@@ -85,8 +92,8 @@ public record Terminate(int layer, int type, int code, int opcode) {
                         && ((flags & SWAPPED_FLAGS) != 0 || swapped(first, code, starting));
         boolean header = (flags & (swapped ? SWAPPED_DDP_HEADER : FLAG_DDP_HEADER)) != 0;
         int opcode =
-                header && length >= CONTROL_BYTES + 2 + DdpSegment.TAGGED_BYTES
-                        ? Rdmap.opcode(bytes.get(at + CONTROL_BYTES + 3))
+                header && length >= CONTROL_BYTES + 2 + DdpSegmentHeader.TAGGED_BYTES
+                        ? RdmapOpcodes.opcode(bytes.get(at + CONTROL_BYTES + 3))
                         : -1;
         int high = first >>> 4;
         int low = first & 0x0f;

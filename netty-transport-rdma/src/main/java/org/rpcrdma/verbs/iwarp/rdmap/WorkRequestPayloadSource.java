@@ -37,7 +37,7 @@ public final class WorkRequestPayloadSource implements PayloadSource {
                             + " bytes, a message has at most "
                             + MAX_MESSAGE);
         }
-        if (work.opcode(position) == Rdmap.READ_REQUEST) {
+        if (work.opcode(position) == RdmapOpcodes.READ_REQUEST) {
             int sinks = range;
             for (long bytes = work.length(position);
                     bytes > 0;

@@ -23,10 +23,10 @@ public final class PrivateDataTrailer {
     /** Private data with a trailer. */
     static byte[] append(byte[] privateData, ByteBuffer trailer, int kind) {
         int length = trailer.capacity();
-        trailer.put(length - FOOTER_BYTES, (byte) SharedSegment.VERSION);
+        trailer.put(length - FOOTER_BYTES, (byte) SharedRingFile.VERSION);
         trailer.put(length - FOOTER_BYTES + 1, (byte) kind);
         trailer.putShort(length - Short.BYTES - Long.BYTES, (short) length);
-        trailer.putLong(length - Long.BYTES, SharedSegment.MAGIC);
+        trailer.putLong(length - Long.BYTES, SharedRingFile.MAGIC);
         byte[] both = Arrays.copyOf(privateData, privateData.length + length);
         trailer.get(0, both, privateData.length, length);
         return both;
@@ -39,7 +39,7 @@ public final class PrivateDataTrailer {
         }
         ByteBuffer all = ByteBuffer.wrap(data);
         int length = all.getShort(data.length - Short.BYTES - Long.BYTES);
-        return all.getLong(data.length - Long.BYTES) == SharedSegment.MAGIC
+        return all.getLong(data.length - Long.BYTES) == SharedRingFile.MAGIC
                         && length >= FOOTER_BYTES
                         && length <= data.length
                 ? length
@@ -50,7 +50,7 @@ public final class PrivateDataTrailer {
     static ByteBuffer find(byte[] data, int kind, int bytes) {
         int length = length(data);
         int footer = data.length - FOOTER_BYTES;
-        return length == bytes && data[footer] == SharedSegment.VERSION && data[footer + 1] == kind
+        return length == bytes && data[footer] == SharedRingFile.VERSION && data[footer + 1] == kind
                 ? ByteBuffer.wrap(data, data.length - length, length).slice()
                 : null;
     }

@@ -64,8 +64,8 @@ public record SharedMemoryOffer(
         int ringBytes = in.getInt();
         int port = in.getShort() & 0xffff;
         if (Integer.bitCount(ringBytes) != 1
-                || ringBytes < SharedSegmentFactory.MIN_RING_BYTES
-                || ringBytes > SharedSegmentFactory.MAX_RING_BYTES
+                || ringBytes < SharedRingFileFactory.MIN_RING_BYTES
+                || ringBytes > SharedRingFileFactory.MAX_RING_BYTES
                 || process < 0) {
             return null;
         }

@@ -57,7 +57,7 @@ class FpduBatchPoolTest {
         queue(given::add);
         queue(given::add);
         FpduBatch other = next();
-        sender.write(new Taking(Fpdu.length(ULPDU) + 10));
+        sender.write(new Taking(FpduLayout.length(ULPDU) + 10));
         assertThat(given).hasSize(1);
         sender.drop();
         assertThat(given).hasSize(2);
@@ -75,7 +75,7 @@ class FpduBatchPoolTest {
         assertThat(sender.isEmpty()).isFalse();
         Taking rest = new Taking(Integer.MAX_VALUE);
         sender.write(rest);
-        assertThat(rest.taken).isEqualTo(Fpdu.length(ULPDU) - 10);
+        assertThat(rest.taken).isEqualTo(FpduLayout.length(ULPDU) - 10);
         assertThat(sender.isEmpty()).isTrue();
         assertThat(given).hasSize(1);
     }
@@ -93,7 +93,7 @@ class FpduBatchPoolTest {
         assertThat(given).hasSize(1);
         Taking all = new Taking(Integer.MAX_VALUE);
         other.write(all);
-        assertThat(all.taken).isEqualTo(Fpdu.length(ULPDU));
+        assertThat(all.taken).isEqualTo(FpduLayout.length(ULPDU));
         assertThat(other.isEmpty()).isTrue();
         FpduBatch next = poor.take();
         FpduBatch afterIt = poor.take();
@@ -106,19 +106,21 @@ class FpduBatchPoolTest {
     @Test
     void aTerminateFollowsTheRestOfAnFpdu() throws IOException {
         byte[] last = new byte[20];
-        int lastFpdu = Fpdu.length(last.length);
+        int lastFpdu = FpduLayout.length(last.length);
         queue(view -> {});
         queue(view -> {});
         assertThat(sender.dropFor(last).remaining()).isEqualTo(lastFpdu);
         queue(view -> {});
         queue(view -> {});
         sender.write(new Taking(10));
-        assertThat(sender.dropFor(last).remaining()).isEqualTo(Fpdu.length(ULPDU) - 10 + lastFpdu);
+        assertThat(sender.dropFor(last).remaining())
+                .isEqualTo(FpduLayout.length(ULPDU) - 10 + lastFpdu);
         queue(view -> {});
         queue(view -> {});
-        sender.write(new Taking(Fpdu.length(ULPDU) + 10));
+        sender.write(new Taking(FpduLayout.length(ULPDU) + 10));
         sender.detach();
-        assertThat(sender.dropFor(last).remaining()).isEqualTo(Fpdu.length(ULPDU) - 10 + lastFpdu);
+        assertThat(sender.dropFor(last).remaining())
+                .isEqualTo(FpduLayout.length(ULPDU) - 10 + lastFpdu);
         assertThat(sender.isEmpty()).isTrue();
     }
 
@@ -132,7 +134,7 @@ class FpduBatchPoolTest {
         queue(given::add);
         Taking all = new Taking(Integer.MAX_VALUE);
         sender.write(all);
-        assertThat(all.taken).isEqualTo(Fpdu.length(ULPDU));
+        assertThat(all.taken).isEqualTo(FpduLayout.length(ULPDU));
     }
 
     @Test

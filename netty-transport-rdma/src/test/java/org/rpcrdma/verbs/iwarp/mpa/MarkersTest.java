@@ -96,7 +96,7 @@ class MarkersTest {
             sender.copy(ByteBuffer.wrap(ulpdu), 0, half);
             sender.payload(ByteBuffer.wrap(ulpdu, half, ulpdu.length - half), null);
             sender.end();
-            plain.writeBytes(Fpdu.frame(ulpdu, false).array());
+            plain.writeBytes(FpduLayout.frame(ulpdu, false).array());
         }
         sender.write(sink);
         assertThat(sender.isEmpty()).isTrue();
@@ -149,10 +149,10 @@ class MarkersTest {
         int at = 0;
         for (byte[] ulpdu : ulpdus) {
             // All but the CRC, which belongs to the marked form.
-            int covered = Fpdu.length(ulpdu.length) - Fpdu.CRC_BYTES;
+            int covered = FpduLayout.length(ulpdu.length) - FpduLayout.CRC_BYTES;
             assertThat(Arrays.copyOfRange(plain, at, at + covered))
                     .isEqualTo(Arrays.copyOfRange(sent[1], at, at + covered));
-            at += covered + Fpdu.CRC_BYTES;
+            at += covered + FpduLayout.CRC_BYTES;
         }
     }
 
@@ -258,7 +258,7 @@ class MarkersTest {
      */
     @Test
     void anFpduTooLongForAFpduptrIsAnError() {
-        byte[] stream = new byte[Markers.lengthWith(0, Fpdu.length(0xffff))];
+        byte[] stream = new byte[Markers.lengthWith(0, FpduLayout.length(0xffff))];
         stream[4] = -1;
         stream[5] = -1;
         assertThatThrownBy(() -> strip(stream, false, () -> 100_000))
@@ -268,10 +268,10 @@ class MarkersTest {
     @Test
     void anFpduWithMarkersFitsTheSegment() {
         for (int mtu : new int[] {576, 1500, 4096, 9000, 65_535}) {
-            int budget = Fpdu.length(Fpdu.mulpdu(mtu, 20));
-            int mulpdu = Markers.mulpdu(Fpdu.mulpdu(mtu, 20));
+            int budget = FpduLayout.length(FpduLayout.mulpdu(mtu, 20));
+            int mulpdu = Markers.mulpdu(FpduLayout.mulpdu(mtu, 20));
             for (int position = 0; position < 512; position += 4) {
-                assertThat(Markers.lengthWith(position, Fpdu.length(mulpdu)))
+                assertThat(Markers.lengthWith(position, FpduLayout.length(mulpdu)))
                         .isLessThanOrEqualTo(budget);
             }
         }

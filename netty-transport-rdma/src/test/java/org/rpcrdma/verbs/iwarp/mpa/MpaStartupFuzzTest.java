@@ -92,12 +92,12 @@ class MpaStartupFuzzTest extends FuzzTarget {
                 POLICIES.get((choices >>> CRC_SHIFT & 3) % POLICIES.size()),
                 (choices & MARKERS) != 0,
                 offered,
-                MpaFrame.SAFE_PRIVATE_DATA);
+                MpaStartupFrame.SAFE_PRIVATE_DATA);
     }
 
     /** What comes of a stream. Frames are equal when their bytes are. */
     private record Outcome(
-            MpaFrame frame, String encoded, String failure, StreamError error, int taken) {
+            MpaStartupFrame frame, String encoded, String failure, StreamError error, int taken) {
 
         @Override
         public boolean equals(Object other) {
@@ -116,11 +116,11 @@ class MpaStartupFuzzTest extends FuzzTarget {
     }
 
     private static Outcome read(byte[] stream, boolean request, IntSupplier cuts) {
-        MpaFrameReader reader = new MpaFrameReader(request);
+        MpaStartupFrameReader reader = new MpaStartupFrameReader(request);
         Cut channel = new Cut(ByteBuffer.wrap(stream), cuts);
         try {
             while (true) {
-                MpaFrame frame = reader.read(channel);
+                MpaStartupFrame frame = reader.read(channel);
                 if (frame != null) {
                     assertThat(frame.request()).isEqualTo(request);
                     String encoded = Arrays.toString(frame.encode());
@@ -129,7 +129,7 @@ class MpaStartupFuzzTest extends FuzzTarget {
             }
         } catch (StreamException e) {
             // Nothing of what is not a start-up frame is taken beyond its header.
-            assertThat(channel.bytes.position()).isLessThan(MpaFrame.HEADER_BYTES + 4);
+            assertThat(channel.bytes.position()).isLessThan(MpaStartupFrame.HEADER_BYTES + 4);
             return new Outcome(null, "", e.getMessage(), e.error(), channel.bytes.position());
         } catch (IOException e) {
             assertThat(channel.bytes.hasRemaining()).isFalse();
@@ -138,31 +138,32 @@ class MpaStartupFuzzTest extends FuzzTarget {
     }
 
     private static void checkFrame(Outcome outcome, byte[] stream) throws StreamException {
-        MpaFrame frame = outcome.frame;
+        MpaStartupFrame frame = outcome.frame;
         int length = ByteBuffer.wrap(stream).getShort(18);
-        assertThat(outcome.taken).isEqualTo(MpaFrame.HEADER_BYTES + length);
+        assertThat(outcome.taken).isEqualTo(MpaStartupFrame.HEADER_BYTES + length);
         assertThat(frame.revision()).isBetween(1, 2);
-        assertThat(frame.privateData().length).isBetween(0, MpaFrame.MAX_PRIVATE_DATA);
-        assertThat(frame.ird()).isBetween(0, MpaFrame.DEPTH_NOT_NEGOTIATED);
-        assertThat(frame.ord()).isBetween(0, MpaFrame.DEPTH_NOT_NEGOTIATED);
+        assertThat(frame.privateData().length).isBetween(0, MpaStartupFrame.MAX_PRIVATE_DATA);
+        assertThat(frame.ird()).isBetween(0, MpaStartupFrame.DEPTH_NOT_NEGOTIATED);
+        assertThat(frame.ord()).isBetween(0, MpaStartupFrame.DEPTH_NOT_NEGOTIATED);
         // Only reserved bits and a rejection without enhanced data come out in another way.
         byte[] expected = Arrays.copyOf(stream, outcome.taken);
         expected[16] &= (byte) (frame.revision() == 1 ? 0xe0 : 0xf0);
-        if (!frame.enhanced() || length >= MpaFrame.ENHANCED_BYTES) {
+        if (!frame.enhanced() || length >= MpaStartupFrame.ENHANCED_BYTES) {
             assertThat(frame.encode()).isEqualTo(expected);
         }
         assertThat(again(frame).encode()).isEqualTo(frame.encode());
     }
 
-    private static MpaFrame again(MpaFrame frame) throws StreamException {
-        return MpaFrame.decode(ByteBuffer.wrap(frame.encode()), frame.request());
+    private static MpaStartupFrame again(MpaStartupFrame frame) throws StreamException {
+        return MpaStartupFrame.decode(ByteBuffer.wrap(frame.encode()), frame.request());
     }
 
     private static void checkResponder(
-            MpaFrame request, MpaStartupSettings options, int ird, int ord) throws IOException {
+            MpaStartupFrame request, MpaStartupSettings options, int ird, int ord)
+            throws IOException {
         String objection = MpaNegotiationResult.objection(request, options);
         assertThat(objection != null).isEqualTo(request.crc() && options.crc() == CrcPolicy.OFF);
-        MpaFrame rejection = again(MpaNegotiationResult.rejection(request, new byte[] {1}));
+        MpaStartupFrame rejection = again(MpaNegotiationResult.rejection(request, new byte[] {1}));
         assertThat(rejection.rejected()).isTrue();
         assertThat(rejection.privateData()).containsExactly(1);
         if (objection != null) {
@@ -174,7 +175,7 @@ class MpaStartupFuzzTest extends FuzzTarget {
         assertThat(agreed.markersOut()).isEqualTo(request.markers());
         assertThat(agreed.ird()).isBetween(0, Math.max(ird, 1));
         assertThat(agreed.ord()).isBetween(0, ord);
-        MpaFrame reply = again(agreed.reply(request, new byte[0]));
+        MpaStartupFrame reply = again(agreed.reply(request, new byte[0]));
         assertThat(reply.rejected()).isFalse();
         // An initiator that reads like us agrees to the same, unless it has offered nothing that it
         // could send.
@@ -184,10 +185,10 @@ class MpaStartupFuzzTest extends FuzzTarget {
             assertThat(concluded.crc()).isEqualTo(agreed.crc());
             assertThat(concluded.markersIn()).isEqualTo(agreed.markersOut());
             assertThat(concluded.markersOut()).isEqualTo(agreed.markersIn());
-            if (request.enhanced() && request.ord() != MpaFrame.DEPTH_NOT_NEGOTIATED) {
+            if (request.enhanced() && request.ord() != MpaStartupFrame.DEPTH_NOT_NEGOTIATED) {
                 assertThat(concluded.ord()).isLessThanOrEqualTo(agreed.ird());
             }
-            if (request.enhanced() && request.ird() != MpaFrame.DEPTH_NOT_NEGOTIATED) {
+            if (request.enhanced() && request.ird() != MpaStartupFrame.DEPTH_NOT_NEGOTIATED) {
                 assertThat(agreed.ord()).isLessThanOrEqualTo(concluded.ird());
             }
             assertThat(concluded.rtr() != null)
@@ -202,8 +203,8 @@ class MpaStartupFuzzTest extends FuzzTarget {
     }
 
     private static void checkInitiator(
-            MpaFrame reply, MpaStartupSettings options, int ird, int ord) {
-        MpaFrame request = MpaNegotiationResult.request(options, ird, ord, new byte[0]);
+            MpaStartupFrame reply, MpaStartupSettings options, int ird, int ord) {
+        MpaStartupFrame request = MpaNegotiationResult.request(options, ird, ord, new byte[0]);
         if (reply.rejected()) {
             return;
         }

@@ -16,14 +16,14 @@ import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.memory.ExposureOwner;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.memory.StagTable;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
@@ -166,7 +166,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
                         new FpduSender(null, FpduBatchPool.plain(DirectMemoryBudget.jvm())),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {
-            work.open(FIRST_READ + i, Rdmap.READ_REQUEST, QueuePair.SIGNALED, 0, 1);
+            work.open(FIRST_READ + i, RdmapOpcodes.READ_REQUEST, QueuePair.SIGNALED, 0, 1);
             for (int[] sink : SINKS[i]) {
                 work.gather(BASE + sink[0], sink[1], region.localKey());
             }
@@ -195,16 +195,16 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
     /** Puts STags and offsets in the place of what stands for them, as far as the ULPDU is there. */
     void resolve(ByteBuffer bytes, int at, int length) {
         int there = Math.min(length, bytes.limit() - at);
-        if (there >= DdpSegment.UNTAGGED_BYTES) {
+        if (there >= DdpSegmentHeader.UNTAGGED_BYTES) {
             boolean tagged = (bytes.get(at) & 0x80) != 0;
-            int opcode = Rdmap.opcode(bytes.get(at + 1));
+            int opcode = RdmapOpcodes.opcode(bytes.get(at + 1));
             if (tagged) {
                 resolveStag(bytes, at + 2, at + 6);
-            } else if (Rdmap.invalidates(opcode)) {
+            } else if (RdmapOpcodes.invalidates(opcode)) {
                 resolveStag(bytes, at + 2, -1);
-            } else if (opcode == Rdmap.READ_REQUEST
-                    && there >= DdpSegment.UNTAGGED_BYTES + ReadRequest.BYTES) {
-                int body = at + DdpSegment.UNTAGGED_BYTES;
+            } else if (opcode == RdmapOpcodes.READ_REQUEST
+                    && there >= DdpSegmentHeader.UNTAGGED_BYTES + ReadRequestHeader.BYTES) {
+                int body = at + DdpSegmentHeader.UNTAGGED_BYTES;
                 resolveStag(bytes, body + 16, body + 20);
             }
         }
@@ -294,10 +294,11 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
             while (!last) {
                 int at = stream.position();
                 int length = stream.getShort(at) & 0xffff;
-                assertThat(Rdmap.opcode(stream.get(at + 3))).isEqualTo(Rdmap.READ_RESPONSE);
+                assertThat(RdmapOpcodes.opcode(stream.get(at + 3)))
+                        .isEqualTo(RdmapOpcodes.READ_RESPONSE);
                 assertThat(stream.getInt(at + 4)).isEqualTo(read.sinkStag);
                 assertThat(stream.getLong(at + 8)).isEqualTo(read.sinkOffset + done);
-                int bytes = length - DdpSegment.TAGGED_BYTES;
+                int bytes = length - DdpSegmentHeader.TAGGED_BYTES;
                 if (bytes > 0) {
                     assertThat(read.sourceStag).isEqualTo(exposed[READABLE]);
                     int from = (int) (read.source - offsets[READABLE] + done);
@@ -311,7 +312,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
                 }
                 done += bytes;
                 last = (stream.get(at + 2) & 0x40) != 0;
-                stream.position(at + Fpdu.length(length));
+                stream.position(at + FpduLayout.length(length));
             }
             assertThat(done).isEqualTo(read.size);
         }
@@ -391,7 +392,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
         assertThat(left).isZero();
         ended++;
         receiver.end();
-        ReadRequest request = receiver.request();
+        ReadRequestHeader request = receiver.request();
         if (request != null) {
             taken.add(
                     new Taken(

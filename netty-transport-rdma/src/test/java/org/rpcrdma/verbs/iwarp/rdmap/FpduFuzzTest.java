@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.verbs.iwarp.MarkedStream;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
-import org.rpcrdma.verbs.iwarp.mpa.Fpdu;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
+import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 
 /**
  * A stream of FPDUs into a receiver with all that it can reach: receives, exposed memory, Reads that wait for
@@ -128,16 +128,16 @@ class FpduFuzzTest extends FuzzTarget {
         ByteBuffer fpdu = ByteBuffer.wrap(vector.bytes.clone());
         int opcode = vector.integer("opcode");
         if (vector.flag("T")) {
-            boolean response = opcode == Rdmap.READ_RESPONSE;
+            boolean response = opcode == RdmapOpcodes.READ_RESPONSE;
             fpdu.putInt(4, response ? FpduFuzzEnd.FIRST_SINK : FpduFuzzEnd.WRITABLE);
             fpdu.putLong(8, response ? 0 : vector.number("TO") & 0x7fc);
-        } else if (opcode != Rdmap.TERMINATE) {
-            fpdu.putInt(12, numbers[opcode == Rdmap.READ_REQUEST ? 1 : 0]++);
-            if (Rdmap.invalidates(opcode)) {
+        } else if (opcode != RdmapOpcodes.TERMINATE) {
+            fpdu.putInt(12, numbers[opcode == RdmapOpcodes.READ_REQUEST ? 1 : 0]++);
+            if (RdmapOpcodes.invalidates(opcode)) {
                 fpdu.putInt(4, FpduFuzzEnd.READABLE);
             }
-            if (opcode == Rdmap.READ_REQUEST
-                    && vector.integer("payload_len") >= ReadRequest.BYTES) {
+            if (opcode == RdmapOpcodes.READ_REQUEST
+                    && vector.integer("payload_len") >= ReadRequestHeader.BYTES) {
                 fpdu.putInt(32, Math.min(fpdu.getInt(32), 3000));
                 fpdu.putInt(36, FpduFuzzEnd.READABLE);
                 fpdu.putLong(40, fpdu.getLong(40) & 0x3fc);
@@ -153,10 +153,14 @@ class FpduFuzzTest extends FuzzTarget {
         for (int length : FpduFuzzEnd.READS) {
             for (int at = 0; at < length; at += 1400) {
                 int bytes = Math.min(1400, length - at);
-                ByteBuffer ulpdu = ByteBuffer.allocate(DdpSegment.TAGGED_BYTES + bytes);
-                DdpSegment.encodeTagged(
-                        ulpdu, at + bytes == length, Rdmap.control(Rdmap.READ_RESPONSE), stag, at);
-                stream.writeBytes(Fpdu.frame(ulpdu.array(), false).array());
+                ByteBuffer ulpdu = ByteBuffer.allocate(DdpSegmentHeader.TAGGED_BYTES + bytes);
+                DdpSegmentHeader.encodeTagged(
+                        ulpdu,
+                        at + bytes == length,
+                        RdmapOpcodes.control(RdmapOpcodes.READ_RESPONSE),
+                        stag,
+                        at);
+                stream.writeBytes(FpduLayout.frame(ulpdu.array(), false).array());
             }
             stag++;
         }
@@ -205,13 +209,13 @@ class FpduFuzzTest extends FuzzTarget {
         ByteBuffer plain = ByteBuffer.wrap(stream.clone());
         ByteArrayOutputStream out = new ByteArrayOutputStream(stream.length + 100);
         List<Integer> framing = new ArrayList<>();
-        while (plain.remaining() >= Fpdu.LENGTH_BYTES) {
+        while (plain.remaining() >= FpduLayout.LENGTH_BYTES) {
             int at = plain.position();
             int length = plain.getShort(at) & 0xffff;
-            int bytes = Fpdu.length(length);
+            int bytes = FpduLayout.length(length);
             boolean whole = bytes <= plain.remaining();
             if (whole || marked == null) {
-                end.resolve(plain, at + Fpdu.LENGTH_BYTES, length);
+                end.resolve(plain, at + FpduLayout.LENGTH_BYTES, length);
             }
             if (!whole) {
                 break;
@@ -227,15 +231,15 @@ class FpduFuzzTest extends FuzzTarget {
             } else {
                 if (crc && (choices & RAW_CRC) == 0) {
                     CRC32C sum = new CRC32C();
-                    sum.update(fpdu, 0, bytes - Fpdu.CRC_BYTES);
+                    sum.update(fpdu, 0, bytes - FpduLayout.CRC_BYTES);
                     ByteBuffer.wrap(fpdu)
                             .putInt(
-                                    bytes - Fpdu.CRC_BYTES,
+                                    bytes - FpduLayout.CRC_BYTES,
                                     Integer.reverseBytes((int) sum.getValue()));
                 }
                 out.writeBytes(fpdu);
             }
-            framing.add(out.size() - Fpdu.CRC_BYTES);
+            framing.add(out.size() - FpduLayout.CRC_BYTES);
             plain.position(at + bytes);
         }
         out.write(plain.array(), plain.position(), plain.remaining());

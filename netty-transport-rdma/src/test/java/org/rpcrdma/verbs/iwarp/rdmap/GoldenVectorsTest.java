@@ -12,11 +12,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
 
 /** What the Linux kernel sends is understood, and what we send is the same to the byte. */
@@ -32,12 +32,12 @@ class GoldenVectorsTest {
 
     /** Soft-iWARP leaves stale bytes in the pad of short messages, and lays out its Terminate in its own way. */
     static Stream<Vector> fpdusWeCouldSend() {
-        return fpdus().filter(v -> v.integer("opcode") != Rdmap.TERMINATE)
+        return fpdus().filter(v -> v.integer("opcode") != RdmapOpcodes.TERMINATE)
                 .filter(v -> allZero(v.data("pad_bytes")));
     }
 
     static Stream<Vector> terminates() {
-        return fpdus().filter(v -> v.integer("opcode") == Rdmap.TERMINATE);
+        return fpdus().filter(v -> v.integer("opcode") == RdmapOpcodes.TERMINATE);
     }
 
     private static boolean allZero(byte[] bytes) {
@@ -57,8 +57,9 @@ class GoldenVectorsTest {
     @ParameterizedTest
     @MethodSource("frames")
     void startupFrame(Vector vector) throws IOException {
-        MpaFrame frame =
-                MpaFrame.decode(ByteBuffer.wrap(vector.bytes), vector.kind.equals("request"));
+        MpaStartupFrame frame =
+                MpaStartupFrame.decode(
+                        ByteBuffer.wrap(vector.bytes), vector.kind.equals("request"));
         assertThat(frame.markers()).isEqualTo(vector.flag("M"));
         assertThat(frame.crc()).isEqualTo(vector.flag("C"));
         assertThat(frame.rejected()).isEqualTo(vector.flag("R"));
@@ -90,10 +91,10 @@ class GoldenVectorsTest {
         receiver.receive(new CutChannel(vector.bytes, () -> Integer.MAX_VALUE));
         assertThat(receiver.fpdus()).isEqualTo(1);
         assertThat(receiver.atBoundary()).isTrue();
-        DdpSegment segment = recorder.segment;
+        DdpSegmentHeader segment = recorder.segment;
         assertThat(segment.isTagged()).isEqualTo(vector.flag("T"));
         assertThat(segment.isLast()).isEqualTo(vector.flag("L"));
-        assertThat(Rdmap.check(segment)).isEqualTo(vector.integer("opcode"));
+        assertThat(RdmapOpcodes.check(segment)).isEqualTo(vector.integer("opcode"));
         assertThat(segment.payloadBytes()).isEqualTo(vector.integer("payload_len"));
         if (segment.isTagged()) {
             assertThat(segment.stag()).isEqualTo(vector.integer("STag"));
@@ -123,15 +124,15 @@ class GoldenVectorsTest {
                         vector.validCrc ? new CRC32C() : null,
                         FpduBatchPool.plain(DirectMemoryBudget.jvm()));
         boolean tagged = vector.flag("T");
-        int header = tagged ? DdpSegment.TAGGED_BYTES : DdpSegment.UNTAGGED_BYTES;
+        int header = tagged ? DdpSegmentHeader.TAGGED_BYTES : DdpSegmentHeader.UNTAGGED_BYTES;
         int length = vector.integer("payload_len");
-        int control = Rdmap.control(vector.integer("opcode"));
+        int control = RdmapOpcodes.control(vector.integer("opcode"));
         ByteBuffer out = sender.begin(header + length);
         if (tagged) {
-            DdpSegment.encodeTagged(
+            DdpSegmentHeader.encodeTagged(
                     out, vector.flag("L"), control, vector.integer("STag"), vector.number("TO"));
         } else {
-            DdpSegment.encodeUntagged(
+            DdpSegmentHeader.encodeUntagged(
                     out,
                     vector.flag("L"),
                     control,
@@ -141,7 +142,7 @@ class GoldenVectorsTest {
                     vector.integer("MO"));
         }
         if (vector.has("SinkSTag")) {
-            ReadRequest request = readRequest(vector);
+            ReadRequestHeader request = readRequest(vector);
             request.encode(out);
         } else if (length > 0 && borrowed) {
             sender.payload(ByteBuffer.wrap(vector.bytes, 2 + header, length), null);
@@ -154,14 +155,14 @@ class GoldenVectorsTest {
         return channel.written();
     }
 
-    private static ReadRequest readRequest(Vector vector) {
-        ReadRequest request = new ReadRequest();
+    private static ReadRequestHeader readRequest(Vector vector) {
+        ReadRequestHeader request = new ReadRequestHeader();
         request.sinkStag = vector.integer("SinkSTag");
         request.sinkOffset = vector.number("SinkTO");
         request.size = vector.number("RDMARDSZ");
         request.sourceStag = vector.integer("SrcSTag");
         request.sourceOffset = vector.number("SrcTO");
-        ReadRequest decoded = new ReadRequest();
+        ReadRequestHeader decoded = new ReadRequestHeader();
         decoded.decode(ByteBuffer.wrap(vector.bytes), 20, 0);
         assertThat(decoded).usingRecursiveComparison().isEqualTo(request);
         return request;
@@ -182,7 +183,7 @@ class GoldenVectorsTest {
     /** Takes one ULPDU apart. */
     private static final class Recorder implements UlpduHandler {
 
-        final DdpSegment segment = new DdpSegment();
+        final DdpSegmentHeader segment = new DdpSegmentHeader();
         ByteBuffer payload = ByteBuffer.allocate(0);
 
         @Override

@@ -41,7 +41,10 @@ class SegmentationPropertyTest {
     @Provide
     Arbitrary<List<Operation>> operations() {
         return Combinators.combine(
-                        Arbitraries.of(Rdmap.SEND, Rdmap.SEND_INVALIDATE, Rdmap.WRITE),
+                        Arbitraries.of(
+                                RdmapOpcodes.SEND,
+                                RdmapOpcodes.SEND_INVALIDATE,
+                                RdmapOpcodes.WRITE),
                         Arbitraries.oneOf(
                                 Arbitraries.integers().between(0, 80),
                                 Arbitraries.integers().between(0, ROOM)),
@@ -97,10 +100,10 @@ class SegmentationPropertyTest {
                             BASE + start,
                             operation.length(),
                             QueuePair.REMOTE_WRITE);
-            if (operation.opcode() == Rdmap.WRITE) {
-                from.work.open(i, Rdmap.WRITE, 0, exposure.offset(), exposure.stag());
+            if (operation.opcode() == RdmapOpcodes.WRITE) {
+                from.work.open(i, RdmapOpcodes.WRITE, 0, exposure.offset(), exposure.stag());
             } else {
-                boolean invalidates = operation.opcode() == Rdmap.SEND_INVALIDATE;
+                boolean invalidates = operation.opcode() == RdmapOpcodes.SEND_INVALIDATE;
                 to.receives.post(i, BASE + start, operation.length(), to.region.localKey());
                 from.work.open(
                         i,

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.mpa.MpaError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
@@ -47,7 +47,7 @@ class TerminateFuzzTest extends FuzzTarget {
         }
         boolean starting = (input[0] & STARTING) != 0;
         byte[] ulpdu = Arrays.copyOfRange(input, 1, input.length);
-        DdpSegment segment = new DdpSegment();
+        DdpSegmentHeader segment = new DdpSegmentHeader();
         try {
             segment.decode(ByteBuffer.wrap(ulpdu), 0, ulpdu.length);
         } catch (StreamException e) {
@@ -63,7 +63,7 @@ class TerminateFuzzTest extends FuzzTarget {
         assertThat(header.array()).isEqualTo(Arrays.copyOf(ulpdu, segment.headerBytes()));
 
         checkDecode(ulpdu, segment.headerBytes(), starting);
-        ReadRequest request = readRequest(ulpdu, segment.headerBytes());
+        ReadRequestHeader request = readRequest(ulpdu, segment.headerBytes());
         checkEncode(segment, request, (input[0] & 0xff) >>> 1);
     }
 
@@ -82,33 +82,34 @@ class TerminateFuzzTest extends FuzzTarget {
                 .isEqualTo(terminate);
     }
 
-    private static ReadRequest readRequest(byte[] ulpdu, int at) {
-        if (ulpdu.length - at < ReadRequest.BYTES) {
+    private static ReadRequestHeader readRequest(byte[] ulpdu, int at) {
+        if (ulpdu.length - at < ReadRequestHeader.BYTES) {
             return null;
         }
-        ReadRequest request = new ReadRequest();
+        ReadRequestHeader request = new ReadRequestHeader();
         request.decode(ByteBuffer.wrap(ulpdu), at, 1);
-        ByteBuffer encoded = ByteBuffer.allocate(ReadRequest.BYTES);
+        ByteBuffer encoded = ByteBuffer.allocate(ReadRequestHeader.BYTES);
         request.encode(encoded);
         assertThat(encoded.array())
-                .isEqualTo(Arrays.copyOfRange(ulpdu, at, at + ReadRequest.BYTES));
+                .isEqualTo(Arrays.copyOfRange(ulpdu, at, at + ReadRequestHeader.BYTES));
         return request;
     }
 
     /** Whatever we have to complain about, a peer that reads like us understands it. */
-    private static void checkEncode(DdpSegment segment, ReadRequest request, int which) {
+    private static void checkEncode(
+            DdpSegmentHeader segment, ReadRequestHeader request, int which) {
         StreamError error = ERRORS.get(which % ERRORS.size());
         byte[] ulpdu = Terminate.encode(error, segment, request);
         assertThat(ulpdu.length).isIn(22, 38, 42, 66, 70);
         Terminate decoded =
                 Terminate.decode(
                         ByteBuffer.wrap(ulpdu),
-                        DdpSegment.UNTAGGED_BYTES,
-                        ulpdu.length - DdpSegment.UNTAGGED_BYTES,
+                        DdpSegmentHeader.UNTAGGED_BYTES,
+                        ulpdu.length - DdpSegmentHeader.UNTAGGED_BYTES,
                         error.layer() == StreamError.LAYER_LLP);
         assertThat(decoded.layer()).isEqualTo(error.layer());
         assertThat(decoded.type()).isEqualTo(error.type());
         assertThat(decoded.code()).isEqualTo(error.code());
-        assertThat(decoded.opcode()).isIn(-1, Rdmap.opcode(segment.ulpControl()));
+        assertThat(decoded.opcode()).isIn(-1, RdmapOpcodes.opcode(segment.ulpControl()));
     }
 }

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.verbs.iwarp.ddp.DdpError;
-import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
+import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.mpa.MpaError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
@@ -30,15 +30,15 @@ class TerminateTest {
         return HexFormat.of().parseHex(String.join("", parts).replace(" ", ""));
     }
 
-    private static DdpSegment segment(String header, int payload) throws StreamException {
+    private static DdpSegmentHeader segment(String header, int payload) throws StreamException {
         byte[] bytes = hex(header);
-        DdpSegment segment = new DdpSegment();
+        DdpSegmentHeader segment = new DdpSegmentHeader();
         segment.decode(ByteBuffer.wrap(bytes), 0, bytes.length + payload);
         return segment;
     }
 
-    private static ReadRequest request() {
-        ReadRequest request = new ReadRequest();
+    private static ReadRequestHeader request() {
+        ReadRequestHeader request = new ReadRequestHeader();
         request.decode(ByteBuffer.wrap(hex(READ_HEADER)), 0, 1);
         return request;
     }
@@ -82,7 +82,7 @@ class TerminateTest {
     @MethodSource("errors")
     void isEncodedAsTheRfcSays(StreamError error, String control, String header, boolean read)
             throws StreamException {
-        DdpSegment cause = header == null ? null : segment(header, read ? 28 : 100);
+        DdpSegmentHeader cause = header == null ? null : segment(header, read ? 28 : 100);
         byte[] ulpdu = Terminate.encode(error, cause, read ? request() : null);
         String expected = "4147 00000000 00000002 00000001 00000000" + control;
         if (control.charAt(4) != '0') {

@@ -25,12 +25,12 @@ public final class CutFiles implements AutoCloseable {
     }
 
     /** Memory whose accesses are counted. */
-    public SharedSegmentFactory memory() throws IOException {
-        return new SharedSegmentFactory(directory, this::map);
+    public SharedRingFileFactory memory() throws IOException {
+        return new SharedRingFileFactory(directory, this::map);
     }
 
     /** A new file, as an initiator makes it. */
-    SharedSegment.Mapper mapper() {
+    SharedRingFile.Mapper mapper() {
         return this::map;
     }
 

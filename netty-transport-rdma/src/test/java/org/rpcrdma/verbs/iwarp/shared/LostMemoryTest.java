@@ -36,7 +36,7 @@ class LostMemoryTest {
         void run() throws IOException;
     }
 
-    private static void converse(SharedSegment here, SharedSegment there) throws IOException {
+    private static void converse(SharedRingFile here, SharedRingFile there) throws IOException {
         ByteBuffer[] sources = {ByteBuffer.allocateDirect(5000), ByteBuffer.allocateDirect(1000)};
         ByteBuffer target = ByteBuffer.allocateDirect(6000);
         for (int round = 0; round < 3; round++) {
@@ -57,14 +57,14 @@ class LostMemoryTest {
     private void cutAtEveryAccess(long length) throws IOException {
         try (CutFiles cut = new CutFiles(directory)) {
             for (int access = 0; ; access++) {
-                SharedSegmentFactory memory = cut.memory();
+                SharedRingFileFactory memory = cut.memory();
                 cut.cut(access, length);
                 IOException told = null;
                 try {
                     UUID nonce = UUID.randomUUID();
                     UUID name = UUID.randomUUID();
-                    try (SharedSegment here = memory.create(name, nonce, RING);
-                            SharedSegment there = join(memory, name, nonce)) {
+                    try (SharedRingFile here = memory.create(name, nonce, RING);
+                            SharedRingFile there = join(memory, name, nonce)) {
                         here.respondersNonce();
                         converse(here, there);
                     }
@@ -83,7 +83,7 @@ class LostMemoryTest {
         }
     }
 
-    private static SharedSegment join(SharedSegmentFactory memory, UUID name, UUID nonce)
+    private static SharedRingFile join(SharedRingFileFactory memory, UUID name, UUID nonce)
             throws IOException {
         InetSocketAddress nobody = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         return memory.join(

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.verbs.DeviceCapabilities;
+import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.ReceiveMemoryRange;
+import org.rpcrdma.verbs.WorkStatus;
+
+/**
+ * Data path of a message channel: delivers each Send as one message in its receive buffer, and posts Sends, RDMA
+ * Writes and RDMA Reads.
+ */
+final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
+
+    /**
+     * Messages above this size may arrive in many segments, each delayed by the peer: their memory counts as incomplete
+     * until arrival.
+     */
+    private static final int LEAST_COUNTED = 16 << 10;
+
+    private final RdmaChannelConfig config;
+    private final QueuePair queuePair;
+    private final SendPoster sends;
+
+    /** Keep-alive timer for a device without its own; {@code null} for none. */
+    private Future<?> keepAlive;
+
+    /** Memory for data that the peer has begun to send. */
+    final ChannelIncompleteMessageQuotaShare incomplete;
+
+    /** Bytes counted for the incomplete Send; a peer has at most one. */
+    private int incompleteSend;
+
+    /** Receive of the incomplete Send. */
+    private long incompleteId = -1;
+
+    /** Ends the connection of a peer that does not answer a Read. */
+    final RdmaReadTimeout readDeadline;
+
+    /** Receives that credits promise to the peer. */
+    final PostedReceives receives;
+
+    /** Memory that the peer may access. */
+    final ChannelMemoryExposures exposures;
+
+    /** @param memory decides what can be sent without a copy */
+    MessageChannelDataPath(
+            RdmaChannel channel, MessageMemoryRegistration memory, QueuePair queuePair) {
+        super(channel);
+        this.queuePair = queuePair;
+        config = channel.config();
+        DeviceCapabilities device = channel.poller().context().capabilities();
+        sends = new SendPoster(queuePair, memory, config.getSendDepth());
+        incomplete =
+                new ChannelIncompleteMessageQuotaShare(
+                        channel::remoteAddress, config::getIncompleteBytesPerAddress);
+        readDeadline =
+                new RdmaReadTimeout(
+                        channel.eventLoop(),
+                        config::getReadTimeoutMillis,
+                        queuePair,
+                        sends,
+                        this::stalled);
+        exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
+        receives =
+                new PostedReceives(
+                        queuePair,
+                        channel.poller().pool(),
+                        channel.poller().receives(),
+                        device.receivesWithoutMemory(),
+                        channel.receiveSize(),
+                        config.getReceiveDepth());
+    }
+
+    // ------------------------------------------------------------------ beginning and end
+
+    @Override
+    void begin() {
+        receives.replenish();
+    }
+
+    @Override
+    byte[] privateData() {
+        return config.getPrivateData();
+    }
+
+    @Override
+    byte[] assumedPrivateData() {
+        return config.getPeerPrivateData();
+    }
+
+    @Override
+    void opened(byte[] peerData) {
+        if (!config.isKeepAlive()) {
+            return;
+        }
+        int seconds = config.getKeepAliveSeconds();
+        if (channel.poller().context().capabilities().keepAlive()) {
+            queuePair.keepAlive(seconds);
+        } else {
+            keepAlive =
+                    channel.eventLoop()
+                            .scheduleAtFixedRate(
+                                    this::lookForPeer, seconds, seconds, TimeUnit.SECONDS);
+        }
+    }
+
+    /**
+     * Lets a device that expects acknowledgements check for the peer, by a Write of zero bytes, which accesses no
+     * memory and needs no valid handle. Unnecessary while other work is in flight.
+     */
+    void lookForPeer() {
+        ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
+        if (outbound != null && outbound.totalPendingWriteBytes() == 0 && sends.isEmpty()) {
+            channel.unsafe()
+                    .write(new RdmaWrite(Unpooled.EMPTY_BUFFER, 0, 0), channel.newPromise());
+            channel.unsafe().flush();
+        }
+    }
+
+    private void stalled(IOException cause) {
+        channel.poller().count(RdmaCounter.READS_STALLED);
+        channel.poller().log().warn(channel, "a connection is ended", cause);
+        channel.abandon();
+        channel.pipeline().fireExceptionCaught(cause);
+        channel.closeAtOnce();
+    }
+
+    @Override
+    boolean mustDrain() {
+        return !sends.isEmpty();
+    }
+
+    @Override
+    void outputEnds() {
+        sends.hold();
+    }
+
+    @Override
+    void freed() {
+        if (keepAlive != null) {
+            keepAlive.cancel(false);
+        }
+        readDeadline.end();
+        incomplete.end();
+        sends.clear();
+        receives.clear();
+        exposures.clear();
+    }
+
+    // ------------------------------------------------------------------ work
+
+    @Override
+    void post(ChannelOutboundBuffer flushed) throws Exception {
+        sends.post(flushed);
+        if (sends.hasReads()) {
+            readDeadline.begin();
+        }
+    }
+
+    /** A message that arrives before the channel is active waits, because the size of receives may still change. */
+    @Override
+    ReceiveMemoryRange receiveMemory(long id, int length) {
+        if (!channel.isActive() && !channel.isClosing()) {
+            return null;
+        }
+        // A message of several segments: its length is not known yet, so the full receive size
+        // counts.
+        boolean isCounted = length >= receives.size() && receives.size() >= LEAST_COUNTED;
+        return isCounted ? incompleteMemory(id) : receives.memory(id, length);
+    }
+
+    private ReceiveMemoryRange incompleteMemory(long id) {
+        int size = receives.size();
+        // Sends complete in order: an earlier one is complete, though its completion is not polled
+        // yet.
+        sendIsComplete();
+        try {
+            incomplete.take(size);
+        } catch (IllegalStateException e) {
+            return null; // the message waits
+        }
+        ReceiveMemoryRange memory = null;
+        try {
+            memory = receives.memory(id, size);
+        } finally {
+            if (memory == null) {
+                incomplete.give(size);
+            }
+        }
+        if (memory != null) {
+            incompleteSend = size;
+            incompleteId = id;
+        }
+        return memory;
+    }
+
+    private void sendIsComplete() {
+        if (incompleteSend > 0) {
+            incomplete.give(incompleteSend);
+            incompleteSend = 0;
+            incompleteId = -1;
+        }
+    }
+
+    @Override
+    void completed(long id, WorkStatus status, int length) {
+        if (SendPoster.isSend(id)) {
+            sends.completed(id, status);
+            channel.workDone(sends.isBlocked() && status == WorkStatus.SUCCESS);
+        } else if (status == WorkStatus.SUCCESS) {
+            if (id == incompleteId) {
+                sendIsComplete();
+            }
+            receives.complete(length);
+            if (channel.isReadPending()) {
+                channel.becomeReady();
+            }
+        } else {
+            receives.flushed();
+        }
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    @Override
+    boolean hasInbound() {
+        return receives.hasMessage();
+    }
+
+    @Override
+    ByteBuf next(int wanted) {
+        ByteBuf message = RegisteredBufferPool.watched(receives.poll());
+        if (!channel.isDisconnected()) {
+            try {
+                receives.replenish();
+            } catch (Throwable t) {
+                // A peer without its promised receives would stall: closes the channel.
+                message.release();
+                throw t;
+            }
+        }
+        return message;
+    }
+
+    /** A message is never split: another one may always follow. */
+    @Override
+    int attempted(int wanted, int got) {
+        return got;
+    }
+}
