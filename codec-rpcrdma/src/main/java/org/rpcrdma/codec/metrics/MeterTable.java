@@ -36,6 +36,8 @@ abstract class MeterTable<T> {
      *
      * @param unit {@link #BYTES} or {@link #SECONDS}; {@code null} for plain numbers, and for timers, whose unit the
      *     registry chooses
+     * @param description sentences, of which the first begins with what the meter does: a counter "Counts", a gauge
+     *     "Shows", a timer or a counter of seconds "Measures"
      */
     record Family(String name, Kind kind, String unit, String description) {}
 

@@ -36,20 +36,20 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
     private void calls() {
         counters(
                 "rpcrdma.calls",
-                "Calls that the requester has sent, and calls that the responder has "
-                        + "accepted.");
+                "Counts the calls that the requester has sent, and the calls that the "
+                        + "responder has accepted.");
         add(RpcRdmaCounter.CALLS_SENT, "xprt: sends", "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaCounter.CALLS_RECEIVED, "", "rdma_stat_recv", role(RpcRdmaRole.RESPONDER));
         counters(
                 "rpcrdma.replies",
-                "Replies that the requester has received, and replies that the responder has "
-                        + "sent. RDMA_ERROR is not a reply.");
+                "Counts the replies that the requester has received, and the replies that the "
+                        + "responder has sent. RDMA_ERROR is not a reply.");
         add(RpcRdmaCounter.REPLIES_RECEIVED, "xprt: recvs", "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaCounter.REPLIES_SENT, "", "", role(RpcRdmaRole.RESPONDER));
         gauges(
                 "rpcrdma.calls.active",
-                "Calls in flight at the requester, and calls that the responder has received "
-                        + "and not answered yet.");
+                "Shows how many calls are in flight at the requester, and how many calls the "
+                        + "responder has received and not answered yet.");
         add(
                 RpcRdmaGauge.CALLS_IN_FLIGHT,
                 "xprt: req_u (a sum over time)",
@@ -57,17 +57,17 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
         add(RpcRdmaGauge.CALLS_IN_PROGRESS, "", role(RpcRdmaRole.RESPONDER));
         greatestSecondGauges(
                 "rpcrdma.calls.oldest",
-                "Age of the oldest call without an answer: since its write at the requester, the"
-                        + " wait for a credit included; since its arrival at the responder. 0 where"
-                        + " no call is out.");
+                "Shows the age of the oldest call without an answer: since its write at the "
+                        + "requester, the wait for a credit included; since its arrival at the "
+                        + "responder. It is 0 where no call is out.");
         for (RpcRdmaRole role : RpcRdmaRole.values()) {
             row(role(role), metrics -> metrics.oldestCallNanos(role) / NANOS, "", "");
         }
         timers(
                 CALL_DURATION,
-                "Time from the write of a call to its reply, the wait for a credit included, at the"
-                        + " requester; from the arrival of a call to the send of its reply at the"
-                        + " responder. Only answered calls are timed.");
+                "Measures the time from the write of a call to its reply, the wait for a credit"
+                    + " included, at the requester; from the arrival of a call to the send of its"
+                    + " reply at the responder. Only answered calls are timed.");
         for (RpcRdmaRole role : RpcRdmaRole.values()) {
             timer(
                     role == RpcRdmaRole.REQUESTER ? "per-op: execute (ms)" : "",
@@ -77,8 +77,9 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
         }
         counters(
                 "rpcrdma.client.calls",
-                "Calls that an RpcRdmaClient has retransmitted on another connection, repeated with"
-                        + " more room for the reply, or given up because no reply came in time.");
+                "Counts the calls that an RpcRdmaClient has retransmitted on another connection,"
+                    + " repeated with more room for the reply, or given up because no reply came in"
+                    + " time.");
         add(
                 RpcRdmaCounter.CALLS_RETRANSMITTED,
                 "per-op: ntrans - ops",
@@ -88,8 +89,8 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
         add(RpcRdmaCounter.CALLS_TIMED_OUT, "per-op: timeouts", "", tag("event", "timed_out"));
         counters(
                 "rpcrdma.duplicates",
-                "Retransmitted calls that the duplicate request cache has answered, or that "
-                        + "wait for the answer to the first transmission.");
+                "Counts the retransmitted calls that the duplicate request cache has answered, "
+                        + "or that wait for the answer to the first transmission.");
         add(RpcRdmaCounter.DUPLICATES_REPLAYED, "", "", tag("outcome", "replayed"));
         add(RpcRdmaCounter.DUPLICATES_WAITING, "", "", tag("outcome", "waiting"));
     }
@@ -105,9 +106,9 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
     private void messages() {
         counters(
                 "rpcrdma.messages",
-                "Calls and replies by form: without chunks; with reduced arguments, a "
-                        + "Position Zero Read chunk, Write chunks or a Reply chunk; a reply in the "
-                        + "Reply chunk or in Read chunks. One call may count under several forms.");
+                "Counts the calls and replies by form: without chunks; with reduced arguments, a"
+                    + " Position Zero Read chunk, Write chunks or a Reply chunk; a reply in the"
+                    + " Reply chunk or in Read chunks. One call may count under several forms.");
         form(RpcRdmaCounter.SHORT_MESSAGES, "short", "");
         form(RpcRdmaCounter.READ_CHUNK_CALLS, "read_chunk_call", "rdma: read_chunk_count");
         form(RpcRdmaCounter.LONG_CALLS, "long_call", "rdma: nomsg_call_count");
@@ -116,16 +117,18 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
         form(RpcRdmaCounter.LONG_REPLIES, "long_reply", "");
         form(RpcRdmaCounter.READ_CHUNK_REPLIES, "read_chunk_reply", "");
         byteCounters(
-                "rpcrdma.inline", "Payload bytes inside Send messages, without transport headers.");
+                "rpcrdma.inline",
+                "Counts the payload bytes inside Send messages, without transport headers.");
         byRole(RpcRdmaCounter.INLINE_BYTES, "", "");
         byteCounters(
                 "rpcrdma.copied",
-                "Payload bytes that were copied because they were not in one direct buffer.");
+                "Counts the payload bytes that were copied because they were not in one direct "
+                        + "buffer.");
         byRole(RpcRdmaCounter.COPIED_BYTES, "rdma: pullup_copy_count, fixup_copy_count", "");
         byteCounters(
                 "rpcrdma.write",
-                "Bytes transferred by RDMA Write: from responders into memory of this "
-                        + "requester, and from this responder into memory of requesters.");
+                "Counts the bytes transferred by RDMA Write: from responders into memory of "
+                        + "this requester, and from this responder into memory of requesters.");
         add(
                 RpcRdmaCounter.WRITE_BYTES_RECEIVED,
                 "rdma: total_rdma_reply",
@@ -138,36 +141,36 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
                 role(RpcRdmaRole.RESPONDER));
         byteCounters(
                 "rpcrdma.read",
-                "Bytes that this end has read from peers by RDMA Read: chunks of calls, and "
-                        + "replies in Read chunks.");
+                "Counts the bytes that this end has read from peers by RDMA Read: chunks of "
+                        + "calls, and replies in Read chunks.");
         add(RpcRdmaCounter.READ_BYTES, "", "rdma_stat_read (Reads)", Tags.empty());
         counters(
                 "rpcrdma.pull.completions",
-                "Pull completions that the requester has sent, and those that the responder "
-                        + "has received for a reply in Read chunks.");
+                "Counts the pull completions that the requester has sent, and those that the "
+                        + "responder has received for a reply in Read chunks.");
         add(RpcRdmaCounter.PULL_COMPLETIONS_SENT, "", "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaCounter.PULL_COMPLETIONS_RECEIVED, "", "", role(RpcRdmaRole.RESPONDER));
         gauges(
                 "rpcrdma.replies.waiting",
-                "Replies in Read chunks whose pull completion has not arrived yet.");
+                "Shows how many replies in Read chunks wait for their pull completion now.");
         add(RpcRdmaGauge.REPLIES_WAITING, "", Tags.empty());
         counters(
                 "rpcrdma.replies.expired",
-                "Replies in Read chunks that were released because no pull completion "
-                        + "arrived in time.");
+                "Counts the replies in Read chunks that were released because no pull "
+                        + "completion arrived in time.");
         add(RpcRdmaCounter.READ_CHUNK_REPLIES_EXPIRED, "", "", Tags.empty());
     }
 
     private void memory() {
         byteGauges(
                 "rpcrdma.read.held",
-                "Memory of messages whose Read chunks are being read, or were read and are "
-                        + "not answered yet.");
+                "Shows how many bytes are held by messages whose Read chunks are being read, "
+                        + "or that were read and are not answered yet.");
         add(RpcRdmaGauge.READ_BYTES_HELD, "", Tags.empty());
         counters(
                 "rpcrdma.invalidations",
-                "Handles invalidated by the responder's Send With Invalidate, and handles "
-                        + "invalidated locally.");
+                "Counts the handles invalidated by the responder's Send With Invalidate, and "
+                        + "the handles invalidated locally.");
         add(RpcRdmaCounter.REMOTE_INVALIDATIONS, "", "", tag("by", "remote"));
         add(RpcRdmaCounter.LOCAL_INVALIDATIONS, "rdma: local_inv_needed", "", tag("by", "local"));
     }
@@ -175,44 +178,45 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
     private void credits() {
         gauges(
                 "rpcrdma.credits",
-                "Credits that peers grant to the requester, and credits that the responder "
-                        + "grants to peers.");
+                "Shows how many credits peers grant to the requester, and how many credits the "
+                        + "responder grants to peers.");
         add(RpcRdmaGauge.CREDITS_GRANTED, "", role(RpcRdmaRole.REQUESTER));
         add(RpcRdmaGauge.CREDITS_OFFERED, "", role(RpcRdmaRole.RESPONDER));
-        gauges("rpcrdma.calls.waiting", "Calls that wait for a credit now.");
+        gauges("rpcrdma.calls.waiting", "Shows how many calls wait for a credit now.");
         add(RpcRdmaGauge.CALLS_WAITING, "xprt: bklog_u (a sum over time)", Tags.empty());
-        counters("rpcrdma.calls.queued", "Calls that have waited for a credit.");
+        counters("rpcrdma.calls.queued", "Counts the calls that have waited for a credit.");
         add(RpcRdmaCounter.CALLS_QUEUED, "", "", Tags.empty());
         counters(
                 "rpcrdma.calls.held",
-                "Calls from peers that have waited for memory before their Read chunks were "
-                        + "read.");
+                "Counts the calls from peers that have waited for memory before their Read "
+                        + "chunks were read.");
         add(RpcRdmaCounter.CALLS_HELD, "", "", Tags.empty());
-        timers(CREDIT_WAIT, "Time that calls have waited for a credit.");
+        timers(CREDIT_WAIT, "Measures the time that calls have waited for a credit.");
         timer("per-op: queue (ms)", Tags.empty());
         counters(
                 "rpcrdma.zero.grants",
-                "Replies that granted zero credits, which RFC 8166, 3.3.1 forbids.");
+                "Counts the replies that granted zero credits, which RFC 8166, 3.3.1 forbids.");
         add(RpcRdmaCounter.ZERO_GRANTS, "", "", Tags.empty());
         counters(
                 "rpcrdma.roundups.placed",
-                "Results whose XDR round-up the responder has written too, which RFC 8166, "
-                        + "3.4.6.2 forbids.");
+                "Counts the results whose XDR round-up the responder has written too, which "
+                        + "RFC 8166, 3.4.6.2 forbids.");
         add(RpcRdmaCounter.ROUND_UPS_PLACED, "", "", Tags.empty());
     }
 
     private void failures() {
         counters(
                 "rpcrdma.calls.failed",
-                "Calls that ended without a valid reply: refused by RDMA_ERROR, answered by an"
-                    + " invalid reply, cancelled, or in flight when their connection was lost.");
+                "Counts the calls that ended without a valid reply: refused by RDMA_ERROR, answered"
+                        + " by an invalid reply, cancelled, or in flight when their connection was"
+                        + " lost.");
         add(RpcRdmaCounter.ERRORS_RECEIVED, "", "", tag("reason", "refused"));
         add(RpcRdmaCounter.BAD_REPLIES, "", "", tag("reason", "bad_reply"));
         add(RpcRdmaCounter.CALLS_CANCELLED, "", "", tag("reason", "cancelled"));
         add(RpcRdmaCounter.CALLS_LOST, "", "", tag("reason", "connection_lost"));
         counters(
                 "rpcrdma.errors.sent",
-                "Calls that the transport has answered with an error of its own.");
+                "Counts the calls that the transport has answered with an error of its own.");
         add(RpcRdmaCounter.VERSION_ERRORS_SENT, "", "", tag("reason", "version"));
         add(RpcRdmaCounter.CHUNK_ERRORS_SENT, "", "", tag("reason", "chunk"));
         add(RpcRdmaCounter.OPTION_ERRORS_SENT, "", "", tag("reason", "option"));
@@ -220,10 +224,10 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
         add(RpcRdmaCounter.SYSTEM_ERRORS_SENT, "", "", tag("reason", "system_err"));
         counters(
                 "rpcrdma.fatal.calls.refused",
-                "Calls that were refused because an earlier transmission of them has ended a "
-                        + "connection.");
+                "Counts the calls that were refused because an earlier transmission of them "
+                        + "has ended a connection.");
         add(RpcRdmaCounter.FATAL_XIDS_REFUSED, "", "", Tags.empty());
-        counters("rpcrdma.messages.dropped", "Messages that were discarded.");
+        counters("rpcrdma.messages.dropped", "Counts the messages that were discarded.");
         dropped(RpcRdmaCounter.DROPPED_SHORT, "");
         dropped(RpcRdmaCounter.DROPPED_VERSION, "");
         dropped(RpcRdmaCounter.DROPPED_PROCEDURE, "");
@@ -235,34 +239,34 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
         dropped(RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "");
         counters(
                 "rpcrdma.connections.cut",
-                "Connections that this end has closed because their peer sent more calls "
-                        + "than it had credits, or too many invalid calls in a row.");
+                "Counts the connections that this end has closed because their peer sent more "
+                        + "calls than it had credits, or too many invalid calls in a row.");
         add(RpcRdmaCounter.CREDIT_OVERRUNS, "", "", tag("reason", "credit_overrun"));
         add(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS, "", "", tag("reason", "chunk_errors"));
     }
 
     private void connections() {
-        gauges("rpcrdma.connections", "Open connections.");
+        gauges("rpcrdma.connections", "Shows how many connections are open.");
         row(Tags.empty(), RpcRdmaMetrics::connections, "", "");
-        counters("rpcrdma.connections.opened", "Connections that were established.");
+        counters("rpcrdma.connections.opened", "Counts the connections that were established.");
         add(RpcRdmaCounter.CONNECTIONS_OPENED, "xprt: connect_count", "", Tags.empty());
         counters(
                 "rpcrdma.connections.closed",
-                "Connections that have ended: closed by this end, given up because of the peer's"
-                    + " behaviour or of a failure, closed by the peer, or lost by an error of the"
-                    + " network, the device or the memory.");
+                "Counts the connections that have ended: closed by this end, given up because of"
+                        + " the peer's behaviour or of a failure, closed by the peer, or lost by an"
+                        + " error of the network, the device or the memory.");
         add(RpcRdmaCounter.CONNECTIONS_CLOSED_HERE, "", "", tag("reason", "here"));
         add(RpcRdmaCounter.CONNECTIONS_GIVEN_UP, "", "", tag("reason", "given_up"));
         add(RpcRdmaCounter.CONNECTIONS_CLOSED_BY_PEER, "", "", tag("reason", "peer"));
         add(RpcRdmaCounter.CONNECTIONS_LOST, "", "", tag("reason", "lost"));
         counters(
                 "rpcrdma.connects.failed",
-                "Connection attempts of an RpcRdmaClient that have failed.");
+                "Counts the connection attempts of an RpcRdmaClient that have failed.");
         add(RpcRdmaCounter.CONNECTS_FAILED, "", "", Tags.empty());
         timers(
                 CONNECT_DURATION,
-                "Time that connection attempts of an RpcRdmaClient have taken, failed ones "
-                        + "included.");
+                "Measures the time that connection attempts of an RpcRdmaClient have taken, "
+                        + "failed ones included.");
         timer("xprt: connect_time (s)", tag("outcome", "connected, failed"));
     }
 

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -44,6 +45,28 @@ class MetricsPageTest {
                             page)
                     .isEqualTo(list());
         }
+    }
+
+    /** A description is the HELP text of a scrape, and is read there without the table around it. */
+    @Test
+    void everyDescriptionIsASentenceWithTheVerbOfItsKind() {
+        Stream.of(RpcRdmaMeterTable.TABLE, RdmaMeterTable.TABLE)
+                .flatMap(table -> table.rows().stream())
+                .map(MeterTable.Row::family)
+                .distinct()
+                .forEach(
+                        family ->
+                                assertThat(family.description())
+                                        .as(family.name())
+                                        .matches(verbOf(family) + " .*[^.]\\."));
+    }
+
+    private static String verbOf(MeterTable.Family family) {
+        return switch (family.kind()) {
+            case COUNTER -> MeterTable.SECONDS.equals(family.unit()) ? "Measures" : "Counts";
+            case GAUGE, GREATEST_GAUGE, JVM_GAUGE -> "Shows";
+            case TIMER -> "Measures";
+        };
     }
 
     private static String list() {
