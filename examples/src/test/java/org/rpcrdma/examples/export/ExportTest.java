@@ -10,6 +10,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -292,6 +293,9 @@ class ExportTest {
     @Test
     void handlesOfAReadOnlyExportStayWhatTheyAre() throws IOException {
         Files.writeString(directory.resolve("f"), "");
+        // As after its making; with the first change from then on, it could be told apart.
+        Files.setLastModifiedTime(
+                directory, (FileTime) Files.getAttribute(directory, "creationTime"));
         List<NfsHandle> handles = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
             try (Export readOnly = new Export(directory, true, outside.resolve("state/key"));

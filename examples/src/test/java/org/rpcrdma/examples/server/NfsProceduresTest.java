@@ -216,6 +216,22 @@ class NfsProceduresTest {
                 .isEqualTo(Nfs3Status.NFS3ERR_ISDIR);
     }
 
+    /** Offsets and sizes are unsigned in NFS and signed in the system. */
+    @Test
+    void whatEndsBehindTheLargestFileIsTooBig() throws IOException {
+        Path file = Files.writeString(directory.resolve("f"), "hello");
+        NfsHandle handle = fixture.nfs().lookup(root, "f").handle();
+        for (long offset : new long[] {Long.MAX_VALUE - 3, Long.MAX_VALUE, Long.MIN_VALUE, -1}) {
+            ByteBuf write = handle(handle).writeLong(offset).writeInt(4).writeInt(0).writeInt(4);
+            assertThat(status(WRITE, write.writeInt(0)))
+                    .as(Long.toHexString(offset))
+                    .isEqualTo(Nfs3Status.NFS3ERR_FBIG);
+        }
+        ByteBuf size = handle(handle).writeInt(0).writeInt(0).writeInt(0).writeInt(1).writeLong(-1);
+        assertThat(status(SETATTR, size.writeZero(3 * 4))).isEqualTo(Nfs3Status.NFS3ERR_FBIG);
+        assertThat(file).hasContent("hello");
+    }
+
     @Test
     void readBehindTheEndSaysSo() throws IOException {
         Files.writeString(directory.resolve("f"), "hello");
@@ -242,12 +258,22 @@ class NfsProceduresTest {
         assertThat(status(CREATE, exclusive("g", 1))).isEqualTo(Nfs3Status.NFS3ERR_EXIST);
     }
 
+    /** Nobody else opens it before it has the mode that its maker wants: who wants none sees what it had. */
+    @Test
+    void whatIsMadeIsForTheServersUserAloneUntilItHasItsMode() throws IOException {
+        assertThat(status(CREATE, create(root, "f", 0))).isZero();
+        assertThat(mode("f")).isEqualTo(0600);
+        assertThat(status(MKDIR, handleAndName(root, "d").writeZero(6 * 4))).isZero();
+        assertThat(mode("d")).isEqualTo(0700);
+        fixture.nfs().create(root, "shared", 0664);
+        assertThat(mode("shared")).isEqualTo(0664);
+    }
+
     @Test
     void directoriesAreMadeAndRemoved() throws IOException {
         ByteBuf mkdir = handleAndName(root, "d").writeInt(1).writeInt(0751);
         assertThat(status(MKDIR, mkdir.writeZero(5 * 4))).isZero();
-        assertThat((int) Files.getAttribute(directory.resolve("d"), "unix:mode") & 07777)
-                .isEqualTo(0751);
+        assertThat(mode("d")).isEqualTo(0751);
         assertThat(status(MKDIR, handleAndName(root, "d").writeZero(6 * 4)))
                 .isEqualTo(Nfs3Status.NFS3ERR_EXIST);
         assertThat(status(REMOVE, handleAndName(root, "d"))).isEqualTo(Nfs3Status.NFS3ERR_ISDIR);
@@ -565,6 +591,10 @@ class NfsProceduresTest {
                     results.readBytes(bytes);
                     return bytes;
                 });
+    }
+
+    private int mode(String name) throws IOException {
+        return (int) Files.getAttribute(directory.resolve(name), "unix:mode") & 07777;
     }
 
     private String read(NfsHandle file) throws IOException {
