@@ -305,6 +305,16 @@ class CommandLineTest {
         }
     }
 
+    @Test
+    void whatFailsIsNamedWithoutControlCharacters() throws IOException {
+        try (NfsFixture fixture = fixture()) {
+            String url = "nfs://" + at(fixture) + "/a\u009b2J\u202e\033b";
+            assertThat(nfs(fixture, "ls", url)).isEqualTo(1);
+        }
+        assertThat(err.toString())
+                .isEqualTo("rpcrdma nfs ls: /a?2J??b: no such file or directory\n");
+    }
+
     /** The server's one page has both links; after the first line they are gone. */
     @Test
     void aLinkThatVanishesWhileTheListIsPrintedHasNoTarget() throws IOException {
