@@ -305,6 +305,41 @@ class CommandLineTest {
         }
     }
 
+    @Test
+    void whatFailsIsNamedWithoutControlCharacters() throws IOException {
+        try (NfsFixture fixture = fixture()) {
+            String url = "nfs://" + at(fixture) + "/a\u009b2J\u202e\033b";
+            assertThat(nfs(fixture, "ls", url)).isEqualTo(1);
+        }
+        assertThat(err.toString())
+                .isEqualTo("rpcrdma nfs ls: /a?2J??b: no such file or directory\n");
+    }
+
+    /** The server's one page has both links; after the first line they are gone. */
+    @Test
+    void aLinkThatVanishesWhileTheListIsPrintedHasNoTarget() throws IOException {
+        Files.createSymbolicLink(directory.resolve("a"), Path.of("target"));
+        Files.createSymbolicLink(directory.resolve("b"), Path.of("target"));
+        CommandLine command = Main.commandLine();
+        command.setErr(new PrintWriter(err, true));
+        command.setOut(
+                new PrintWriter(out, true) {
+                    @Override
+                    public void println(String line) {
+                        super.println(line);
+                        directory.resolve("a").toFile().delete();
+                        directory.resolve("b").toFile().delete();
+                    }
+                });
+        try (NfsFixture fixture = fixture()) {
+            String mountPort = Integer.toString(fixture.mountAddress().getPort());
+            String url = "nfs://" + at(fixture) + "/";
+            assertThat(command.execute("nfs", "ls", "--mount-port", mountPort, url)).isZero();
+        }
+        assertThat(out.toString()).containsPattern("-> target\n.* [ab] -> \\?\n");
+        assertThat(err.toString()).isEmpty();
+    }
+
     /** One READDIRPLUS of some 17 MB, without memory for it in the call. */
     @Test
     void aLargeDirectoryComesInOneReply(@TempDir(factory = InMemory.class) Path large)

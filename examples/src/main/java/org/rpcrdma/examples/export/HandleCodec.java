@@ -4,9 +4,11 @@ package org.rpcrdma.examples.export;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -33,6 +35,8 @@ final class HandleCodec {
     private static final int IDENTITY_LENGTH = 20;
     private static final int KEY_LENGTH = 32;
     private static final String ALGORITHM = "HmacSHA256";
+    private static final Set<PosixFilePermission> OWNER_ONLY =
+            PosixFilePermissions.fromString("rw-------");
 
     private final ThreadLocal<Mac> digests;
 
@@ -57,21 +61,10 @@ final class HandleCodec {
                     FileChannel.open(
                             keyFile,
                             Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-                            PosixFilePermissions.asFileAttribute(
-                                    PosixFilePermissions.fromString("rw-------")))) {
+                            PosixFilePermissions.asFileAttribute(OWNER_ONLY))) {
                 file.write(ByteBuffer.wrap(key));
-            } catch (java.nio.file.FileAlreadyExistsException exists) {
-                byte[] stored = Files.readAllBytes(keyFile);
-                if (stored.length != KEY_LENGTH) {
-                    throw new IOException(
-                            "has "
-                                    + stored.length
-                                    + " bytes (expected: "
-                                    + KEY_LENGTH
-                                    + "); remove it",
-                            exists);
-                }
-                key = stored;
+            } catch (FileAlreadyExistsException exists) {
+                key = read(keyFile);
             }
         } catch (IOException | UnsupportedOperationException e) {
             LOG.warn(
@@ -80,6 +73,22 @@ final class HandleCodec {
                     e.toString());
         }
         return new HandleCodec(key);
+    }
+
+    private static byte[] read(Path keyFile) throws IOException {
+        Set<PosixFilePermission> mode = Files.getPosixFilePermissions(keyFile);
+        if (!OWNER_ONLY.containsAll(mode)) {
+            throw new IOException(
+                    "has the mode "
+                            + PosixFilePermissions.toString(mode)
+                            + ", so others may know the key; remove it");
+        }
+        byte[] key = Files.readAllBytes(keyFile);
+        if (key.length != KEY_LENGTH) {
+            throw new IOException(
+                    "has " + key.length + " bytes (expected: " + KEY_LENGTH + "); remove it");
+        }
+        return key;
     }
 
     NfsHandle encode(FileKey key) {

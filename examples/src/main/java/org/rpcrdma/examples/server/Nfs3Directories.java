@@ -9,6 +9,7 @@ import org.rpcrdma.examples.export.Export;
 import org.rpcrdma.examples.export.Located;
 import org.rpcrdma.examples.export.NfsException;
 import org.rpcrdma.examples.export.UnixAttributes;
+import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
 
 /** READDIR and READDIRPLUS (RFC 1813, 3.3.16 and 3.3.17). */
@@ -40,6 +41,9 @@ final class Nfs3Directories {
     private XdrEncodable list(Nfs3Call call, boolean plus) throws IOException {
         NfsHandle handle = call.readHandle();
         long cookie = call.in().readLong();
+        if (cookie < 0) {
+            throw new NfsException(Nfs3Status.NFS3ERR_BAD_COOKIE, "a cookie of 2^63 or more");
+        }
         call.in().skip(plus ? VERIFIER_LENGTH + 4 : VERIFIER_LENGTH); // dircount is a hint
         long wanted = call.in().readUnsignedInt();
         long limit = Math.max(plus ? Nfs3Data.TRANSFER_MAX : TRANSFER, bytesMax);

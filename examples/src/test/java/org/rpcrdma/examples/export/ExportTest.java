@@ -7,9 +7,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -102,8 +104,13 @@ class ExportTest {
         for (int i = 0; i < 5 * FILES_MAX; i++) {
             Files.writeString(directory.resolve("f" + i), "");
         }
+        // What a walk comes by first, it comes by all others after.
+        String first;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
+            first = files.iterator().next().getFileName().toString();
+        }
         Files.writeString(directory.resolve("gone"), "");
-        NfsHandle used = handle("f0");
+        NfsHandle used = handle(first);
         NfsHandle gone = handle("gone");
         Files.delete(directory.resolve("gone"));
         assertThat(status(gone)).isEqualTo(Nfs3Status.NFS3ERR_STALE);
@@ -292,6 +299,9 @@ class ExportTest {
     @Test
     void handlesOfAReadOnlyExportStayWhatTheyAre() throws IOException {
         Files.writeString(directory.resolve("f"), "");
+        // As after its making; with the first change from then on, it could be told apart.
+        Files.setLastModifiedTime(
+                directory, (FileTime) Files.getAttribute(directory, "creationTime"));
         List<NfsHandle> handles = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
             try (Export readOnly = new Export(directory, true, outside.resolve("state/key"));

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
@@ -48,6 +49,22 @@ class HandleCodecTest {
                 .isEqualTo("rw-------");
         assertThatThrownBy(() -> HandleCodec.withKeyFile(directory.resolve("other")).decode(handle))
                 .isInstanceOf(NfsException.class);
+    }
+
+    /** Whoever has the key can name any file. */
+    @Test
+    void aKeyThatOthersMayKnowIsNotUsed() throws IOException {
+        Path keyFile = directory.resolve("key");
+        FileKey key = new FileKey(1, 2, 3);
+        NfsHandle handle = HandleCodec.withKeyFile(keyFile).encode(key);
+        for (String mode : List.of("rw-r-----", "rw--w----", "rw----r--", "rw-----w-")) {
+            Files.setPosixFilePermissions(keyFile, PosixFilePermissions.fromString(mode));
+            HandleCodec other = HandleCodec.withKeyFile(keyFile);
+            assertThatThrownBy(() -> other.decode(handle)).isInstanceOf(NfsException.class);
+            assertThat(other.decode(other.encode(key))).isEqualTo(key);
+        }
+        Files.setPosixFilePermissions(keyFile, PosixFilePermissions.fromString("r--------"));
+        assertThat(HandleCodec.withKeyFile(keyFile).decode(handle)).isEqualTo(key);
     }
 
     @Test

@@ -23,6 +23,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -139,8 +143,34 @@ class MetricsServerTest {
                                     .send(post, HttpResponse.BodyHandlers.ofString())
                                     .statusCode())
                     .isEqualTo(405);
-            assertThat(head(server)).contains("405").doesNotContain("only GET");
         }
+    }
+
+    /** What asks whether the server is there does so again and again. */
+    @Test
+    void theAnswerToHeadHasNoBodyAndNoWordInTheLog() throws Exception {
+        List<LogRecord> log = new CopyOnWriteArrayList<>();
+        Handler handler =
+                new Handler() {
+                    @Override
+                    public void publish(LogRecord line) {
+                        log.add(line);
+                    }
+
+                    @Override
+                    public void flush() {}
+
+                    @Override
+                    public void close() {}
+                };
+        Logger ofTheJdk = Logger.getLogger("com.sun.net.httpserver");
+        ofTheJdk.addHandler(handler);
+        try (MetricsServer server = new MetricsServer(ANY, meters)) {
+            assertThat(head(server)).contains("405").doesNotContain("only GET");
+        } finally {
+            ofTheJdk.removeHandler(handler);
+        }
+        assertThat(log).isEmpty();
     }
 
     @Test

@@ -216,6 +216,22 @@ class NfsProceduresTest {
                 .isEqualTo(Nfs3Status.NFS3ERR_ISDIR);
     }
 
+    /** Offsets and sizes are unsigned in NFS and signed in the system. */
+    @Test
+    void whatEndsBehindTheLargestFileIsTooBig() throws IOException {
+        Path file = Files.writeString(directory.resolve("f"), "hello");
+        NfsHandle handle = fixture.nfs().lookup(root, "f").handle();
+        for (long offset : new long[] {Long.MAX_VALUE - 3, Long.MAX_VALUE, Long.MIN_VALUE, -1}) {
+            ByteBuf write = handle(handle).writeLong(offset).writeInt(4).writeInt(0).writeInt(4);
+            assertThat(status(WRITE, write.writeInt(0)))
+                    .as(Long.toHexString(offset))
+                    .isEqualTo(Nfs3Status.NFS3ERR_FBIG);
+        }
+        ByteBuf size = handle(handle).writeInt(0).writeInt(0).writeInt(0).writeInt(1).writeLong(-1);
+        assertThat(status(SETATTR, size.writeZero(3 * 4))).isEqualTo(Nfs3Status.NFS3ERR_FBIG);
+        assertThat(file).hasContent("hello");
+    }
+
     @Test
     void readBehindTheEndSaysSo() throws IOException {
         Files.writeString(directory.resolve("f"), "hello");
@@ -224,10 +240,23 @@ class NfsProceduresTest {
         assertThat(result.data().readableBytes()).isZero();
         assertThat(result.endOfFile()).isTrue();
         result.data().release();
-        assertThat(status(READ, handle(file).writeLong(-1).writeInt(1)))
-                .isEqualTo(Nfs3Status.NFS3ERR_INVAL);
         assertThat(status(READ, handle(root).writeLong(0).writeInt(1)))
                 .isEqualTo(Nfs3Status.NFS3ERR_ISDIR);
+    }
+
+    /** No file is so long (RFC 1813, 3.3.6); what is to be committed is all of it, wherever it is. */
+    @Test
+    void noOffsetIsTooLargeToReadOrCommit() throws IOException {
+        Files.writeString(directory.resolve("f"), "hello");
+        NfsHandle file = fixture.nfs().lookup(root, "f").handle();
+        for (long offset : new long[] {Long.MAX_VALUE - 3, Long.MAX_VALUE, Long.MIN_VALUE, -1}) {
+            ByteBuf read = results(READ, handle(file).writeLong(offset).writeInt(-1));
+            assertThat(read.readInt()).as(Long.toHexString(offset)).isZero();
+            assertThat(read.skipBytes(4 + 84).readInt()).isZero();
+            assertThat(read.readInt()).as("is the end").isEqualTo(1);
+            read.release();
+            assertThat(status(COMMIT, handle(file).writeLong(offset).writeInt(-1))).isZero();
+        }
     }
 
     @Test
@@ -242,12 +271,32 @@ class NfsProceduresTest {
         assertThat(status(CREATE, exclusive("g", 1))).isEqualTo(Nfs3Status.NFS3ERR_EXIST);
     }
 
+    /** Nobody else opens it before it has the mode that its maker wants: who wants none sees what it had. */
+    @Test
+    void whatIsMadeIsForTheServersUserAloneUntilItHasItsMode() throws IOException {
+        assertThat(status(CREATE, create(root, "f", 0))).isZero();
+        assertThat(mode("f")).isEqualTo(0600);
+        assertThat(status(MKDIR, handleAndName(root, "d").writeZero(6 * 4))).isZero();
+        assertThat(mode("d")).isEqualTo(0700);
+        fixture.nfs().create(root, "shared", 0664);
+        assertThat(mode("shared")).isEqualTo(0664);
+    }
+
+    @Test
+    void whatCannotHaveItsAttributesGoesAgain() throws IOException {
+        ByteBuf create = handleAndName(root, "f").writeInt(0).writeZero(3 * 4).writeInt(1);
+        assertThat(status(CREATE, create.writeLong(-1).writeZero(2 * 4)))
+                .isEqualTo(Nfs3Status.NFS3ERR_FBIG);
+        ByteBuf mkdir = handleAndName(root, "d").writeZero(3 * 4).writeInt(1).writeLong(0);
+        assertThat(status(MKDIR, mkdir.writeZero(2 * 4))).isEqualTo(Nfs3Status.NFS3ERR_ISDIR);
+        assertThat(directory).isEmptyDirectory();
+    }
+
     @Test
     void directoriesAreMadeAndRemoved() throws IOException {
         ByteBuf mkdir = handleAndName(root, "d").writeInt(1).writeInt(0751);
         assertThat(status(MKDIR, mkdir.writeZero(5 * 4))).isZero();
-        assertThat((int) Files.getAttribute(directory.resolve("d"), "unix:mode") & 07777)
-                .isEqualTo(0751);
+        assertThat(mode("d")).isEqualTo(0751);
         assertThat(status(MKDIR, handleAndName(root, "d").writeZero(6 * 4)))
                 .isEqualTo(Nfs3Status.NFS3ERR_EXIST);
         assertThat(status(REMOVE, handleAndName(root, "d"))).isEqualTo(Nfs3Status.NFS3ERR_ISDIR);
@@ -379,6 +428,22 @@ class NfsProceduresTest {
         }
         assertThat(status(READDIR, handle(root).writeLong(0).writeLong(0).writeInt(64)))
                 .isEqualTo(Nfs3Status.NFS3ERR_TOOSMALL);
+    }
+
+    /** From one that it has not given the server would begin again, or leave out what is between. */
+    @Test
+    void noCookieIsNegative() throws IOException {
+        for (long cookie : new long[] {Long.MIN_VALUE, -1}) {
+            ByteBuf plus = handle(root).writeLong(cookie).writeLong(0).writeInt(4096);
+            assertThat(status(READDIR, plus.copy())).isEqualTo(Nfs3Status.NFS3ERR_BAD_COOKIE);
+            assertThat(status(READDIRPLUS, plus.writeInt(4096)))
+                    .isEqualTo(Nfs3Status.NFS3ERR_BAD_COOKIE);
+        }
+        ByteBuf last = handle(root).writeLong(Long.MAX_VALUE).writeLong(0).writeInt(4096);
+        ByteBuf end = results(READDIR, last);
+        assertThat(end.readInt()).isZero();
+        assertThat(end.skipBytes(4 + 84 + 8).readLong()).as("no entry, and the end").isEqualTo(1);
+        end.release();
     }
 
     @Test
@@ -565,6 +630,10 @@ class NfsProceduresTest {
                     results.readBytes(bytes);
                     return bytes;
                 });
+    }
+
+    private int mode(String name) throws IOException {
+        return (int) Files.getAttribute(directory.resolve(name), "unix:mode") & 07777;
     }
 
     private String read(NfsHandle file) throws IOException {

@@ -20,23 +20,37 @@ import org.rpcrdma.examples.common.Xdr;
 import org.rpcrdma.examples.nfs.Nfs3Status;
 import org.rpcrdma.examples.nfs.NfsHandle;
 
-/** A server that is not root, and files whose modes keep its user out: refused, not lost. */
+/**
+ * A server without root's right to go past modes, and files whose modes keep its user out: refused, not lost. Where the
+ * tests are run by root, {@link UnreadableFileByRootTest} runs these.
+ */
 class UnreadableFileTest {
 
     private static final int GETATTR = 1;
     private static final int SETATTR = 2;
     private static final int LOOKUP = 3;
+    private static final int WRITE = 7;
     private static final int COMMIT = 21;
 
-    @TempDir private Path directory;
-    @TempDir private Path state;
+    /** What {@link #mayAll} makes. */
+    static final String UNREADABLE = "unreadable";
+
+    @TempDir Path directory;
+    @TempDir Path state;
 
     private NfsFixture fixture;
 
     @BeforeEach
     void serve() throws IOException {
-        assumeThat((int) Files.getAttribute(directory, "unix:uid")).as("root may all").isNotZero();
+        assumeThat(mayAll(state)).as("root may all").isFalse();
         fixture = new NfsFixture(NfsFixture.Transport.TCP, directory, state.resolve("key"), false);
+    }
+
+    /** Whether modes keep this process out of nothing. */
+    static boolean mayAll(Path directory) throws IOException {
+        Path unreadable = Files.createFile(directory.resolve(UNREADABLE));
+        Files.setAttribute(unreadable, "unix:mode", 0);
+        return Files.isReadable(unreadable);
     }
 
     @AfterEach
@@ -100,5 +114,21 @@ class UnreadableFileTest {
         fixture.nfs().await(fixture.nfs().write(file, "f", 0, data));
         assertThat(chmod(file, 0444)).isZero();
         assertThat(status(COMMIT, file, Unpooled.buffer().writeZero(12))).isZero();
+    }
+
+    /** Nor is the mode another one for a moment, which the time of the last change would tell. */
+    @Test
+    void whatItsOwnerMayNotWriteStaysAsItIs() throws IOException {
+        Path file = Files.writeString(directory.resolve("f"), "text");
+        Files.setAttribute(file, "unix:mode", 0400);
+        Object changed = Files.getAttribute(file, "unix:ctime");
+        NfsHandle handle = fixture.nfs().lookup(fixture.root(), "f").handle();
+        ByteBuf write = Unpooled.buffer().writeLong(0).writeInt(4).writeInt(2).writeInt(4);
+        assertThat(status(WRITE, handle, write.writeInt(0))).isEqualTo(Nfs3Status.NFS3ERR_ACCES);
+        ByteBuf size = Unpooled.buffer().writeZero(3 * 4).writeInt(1).writeZero(8 + 3 * 4);
+        assertThat(status(SETATTR, handle, size)).isEqualTo(Nfs3Status.NFS3ERR_ACCES);
+        assertThat(status(COMMIT, handle, Unpooled.buffer().writeZero(12))).isZero();
+        assertThat(file).hasContent("text");
+        assertThat(Files.getAttribute(file, "unix:ctime")).isEqualTo(changed);
     }
 }
