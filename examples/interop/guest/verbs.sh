@@ -34,7 +34,7 @@ program() {
     local class=org.rpcrdma.examples.interop.$1
     shift
     cd /job && . guest/java.sh
-    options+=($program_options -Dorg.rpcrdma.provider=$PROVIDER)
+    options+=($program_options --enable-native-access=ALL-UNNAMED -Dorg.rpcrdma.provider=$PROVIDER)
     [ $DEVICE = siw ] || options+=(-Drpcrdma.interop.iwarp=false)
     exec "${java[@]}" "${options[@]}" -cp rpcrdma.jar:interop.jar "$class" "$@"
 }
@@ -185,7 +185,6 @@ connected() { rdma resource show qp | grep 'type RC' | grep -q 'state RTS'; }
 removal() {
     local pinging i
     for i in 1 2 3; do # its first call may take too long here
-        echo "removal: attempt $i, $(date +%T)"
         (exec_java ping $own:20049 --device $PROVIDER -c 1000000 >/out/removal.log 2>&1) &
         pinging=$!
         wait_until 120 connected
