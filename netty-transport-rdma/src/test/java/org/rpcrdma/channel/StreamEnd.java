@@ -13,6 +13,7 @@ import io.netty.channel.socket.ChannelInputShutdownEvent;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
 /**
@@ -20,6 +21,9 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
  * that any can be checked alone, and bytes of another stream are seen.
  */
 public final class StreamEnd extends ChannelInboundHandlerAdapter {
+
+    /** Half of what a close waits at most. */
+    private static final long MOST_CLOSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A promise and the positions of its bytes. */
     private record Promised(ChannelFuture promise, long start, long end) {}
@@ -44,6 +48,8 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
     private Throwable told;
     private boolean isFinished;
     private boolean isClosed;
+    private long closeNanos;
+    private long endNanos;
     private boolean isAborted;
     private boolean hasSeenEnd;
     private boolean isDeceived;
@@ -168,6 +174,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
     public void close() {
         network.note(this + " closes after " + written);
         isClosed = true;
+        closeNanos = network.nanoTime();
         channel.close();
     }
 
@@ -222,6 +229,25 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
                             + received
                             + " bytes, and its peer was told of "
                             + peer.acknowledged);
+        }
+    }
+
+    /**
+     * Checks, where nothing is late, that its close has not waited until it was given up, if the other end closes too.
+     *
+     * @throws AssertionError when it has
+     */
+    public void checkClose() {
+        boolean areBoth = peer != null && closeNanos > 0 && peer.closeNanos > 0;
+        if (areBoth && !isAborted && !peer.isAborted && endNanos > 0) {
+            long nanos = endNanos - Math.max(closeNanos, peer.closeNanos);
+            if (nanos > MOST_CLOSE_NANOS) {
+                throw new AssertionError(
+                        this
+                                + " was closed "
+                                + nanos / 1_000_000
+                                + " ms after both ends wanted it");
+            }
         }
     }
 
@@ -285,6 +311,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
         hasSeenEnd = true;
+        endNanos = network.nanoTime();
         network.note(this + " is closed");
     }
 

@@ -3,6 +3,7 @@ package org.rpcrdma.codec.fault;
 
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -26,6 +27,15 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
          */
         void send(int length, int xid, int credits, int procedure, int covered);
     }
+
+    /** What is seen of each Send of the peer when it has come. */
+    @FunctionalInterface
+    public interface ReceiveWatcher {
+        /** A message with the words of its fixed header, and whether a Read list follows. */
+        void received(int xid, int credits, int procedure, boolean hasReads);
+    }
+
+    private static final int FIXED_HEADER = 16;
 
     private static final long SEND_QUEUE = 1L << 62;
 
@@ -57,6 +67,12 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     private int sent;
     private SendWatcher watcher = (length, xid, credits, procedure, posted) -> {};
 
+    /** {@code null} for nobody. */
+    private ReceiveWatcher receiveWatcher;
+
+    /** Where the messages come to that are watched, by the numbers of their receives. */
+    private final Map<Long, Long> watched = new HashMap<>();
+
     FaultQueuePair(FaultContext context, QueuePairHandler handler) {
         this.context = context;
         this.handler = handler;
@@ -70,6 +86,10 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     public void watch(SendWatcher newWatcher) {
         watcher = newWatcher;
+    }
+
+    public void watchReceives(ReceiveWatcher newWatcher) {
+        receiveWatcher = newWatcher;
     }
 
     /** Keys that were exposed and that nobody has invalidated. */
@@ -173,6 +193,9 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         before(Step.POST_RECEIVE);
         device.postReceive(id, address, length, localKey);
         postedReceives++;
+        if (receiveWatcher != null) {
+            watched.put(id, address);
+        }
     }
 
     @Override
@@ -184,7 +207,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     @Override
     public ReceiveMemoryRange receiveMemory(long id, int length) {
-        return handler.receiveMemory(id, length);
+        ReceiveMemoryRange memory = handler.receiveMemory(id, length);
+        if (receiveWatcher != null && memory != null) {
+            watched.put(id, memory.address());
+        }
+        return memory;
     }
 
     @Override
@@ -362,6 +389,10 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         } else if (step == Step.RECEIVED) {
             postedReceives--;
             received++;
+            Long address = watched.remove(id);
+            if (address != null && length >= FIXED_HEADER) {
+                watchReceived(address, length);
+            }
         }
         up(
                 () -> {
@@ -375,6 +406,25 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
                     handler.completed(id, reported, received, invalidatedKey);
                     context.plan.after(step);
                 });
+    }
+
+    private void watchReceived(long address, int length) {
+        for (FaultRegion region : context.regions) {
+            if (region.address() <= address
+                    && address + length <= region.address() + region.length()) {
+                // Elsewhere in version two, which has no replies in Read chunks.
+                boolean hasReads =
+                        length > FIXED_HEADER
+                                && region.word(address + 4) == 1
+                                && region.word(address + FIXED_HEADER) != 0;
+                receiveWatcher.received(
+                        region.word(address),
+                        region.word(address + 8),
+                        region.word(address + 12),
+                        hasReads);
+                return;
+            }
+        }
     }
 
     @Override

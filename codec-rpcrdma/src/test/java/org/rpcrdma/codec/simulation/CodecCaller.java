@@ -6,10 +6,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import java.net.SocketAddress;
 import java.util.ArrayList;
@@ -19,6 +21,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaRead;
+import org.rpcrdma.codec.CallFailureMessage;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
@@ -34,6 +38,7 @@ final class CodecCaller {
 
     private static final int MOST_CALLS = 16;
     private static final int MOST_DELAY_MILLIS = 3000;
+    private static final int EACH_REFUSED = 5;
 
     /** A call and what becomes of it. */
     private static final class Written {
@@ -69,6 +74,7 @@ final class CodecCaller {
         final boolean isPulling;
 
         Channel channel;
+        int reads;
         boolean isSettled;
         boolean isClosed;
 
@@ -93,7 +99,14 @@ final class CodecCaller {
                 answered(this, reply);
             } else {
                 world.network.note("the codec says " + message.getClass());
-                if (!world.plan.hasLosses()) {
+                Written call =
+                        message instanceof CallFailureMessage failure
+                                ? byNumber.get(failure.xid())
+                                : null;
+                if (call != null) {
+                    call.isAnswered = true;
+                }
+                if (++failures > refusals && !world.plan.hasLosses()) {
                     world.wrong("the codec fails a call: " + message);
                 }
                 ReferenceCountUtil.release(message);
@@ -106,12 +119,23 @@ final class CodecCaller {
         }
     }
 
-    /** Sees the end of a connection before the codec does. */
-    private static final class First extends ChannelInboundHandlerAdapter {
+    /** Sees the end of a connection before the codec does, and lets some Reads fail that the device never gets. */
+    private final class First extends ChannelDuplexHandler {
         private final Connection connection;
 
         First(Connection connection) {
             this.connection = connection;
+        }
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            if (message instanceof RdmaRead && connection.reads++ % EACH_REFUSED == 1) {
+                refusals++;
+                ReferenceCountUtil.release(message);
+                promise.tryFailure(new IllegalStateException("a Read is refused"));
+            } else {
+                ctx.write(message, promise);
+            }
         }
 
         @Override
@@ -127,6 +151,11 @@ final class CodecCaller {
     private final RpcRdmaConfig config;
     private final int requested;
     private int closes;
+
+    /** Reads that were refused, each of which may cost a call. */
+    private int refusals;
+
+    private int failures;
     private final List<Connection> connections = new ArrayList<>();
 
     CodecCaller(SimulatedWorld world, SimulatedHost host, SocketAddress address, Random random) {
@@ -217,7 +246,7 @@ final class CodecCaller {
         to.calls.add(written);
         to.byNumber.put(number, written);
         written.promise = to.channel.newPromise();
-        to.channel.writeAndFlush(message, (io.netty.channel.ChannelPromise) written.promise);
+        to.channel.writeAndFlush(message, (ChannelPromise) written.promise);
     }
 
     private Connection last() {
@@ -265,17 +294,20 @@ final class CodecCaller {
 
     /** Between steps: a call that offers no memory does not wait while there is a credit. */
     void checkNow() {
+        if (!world.settings.hasPlainCredits()) {
+            return; // a pull completion takes a credit too
+        }
         for (Connection each : connections) {
-            // A pull completion takes a credit too.
-            boolean isPlain = world.settings.hasPlainCredits() && !each.isPulling;
-            if (!each.isSettled || !each.channel.isActive() || !isPlain) {
+            if (each.isPulling || !each.isSettled || !each.channel.isActive()) {
+                continue;
+            }
+            RpcRdmaConnection codec = RpcRdmaConnection.of(each.channel);
+            if (codec.value(RpcRdmaGauge.CALLS_WAITING) == 0
+                    || Math.min(requested, codec.creditsGranted()) <= codec.callsInFlight()) {
                 continue;
             }
             List<Written> queue = each.queue();
-            RpcRdmaConnection codec = RpcRdmaConnection.of(each.channel);
-            if (!queue.isEmpty()
-                    && queue.get(0).isSmall
-                    && Math.min(requested, codec.creditsGranted()) > codec.callsInFlight()) {
+            if (!queue.isEmpty() && queue.get(0).isSmall) {
                 world.wrong("call " + queue.get(0).number + " waits, and there is a credit");
             }
         }

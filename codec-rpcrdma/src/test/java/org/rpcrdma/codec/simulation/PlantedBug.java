@@ -4,6 +4,7 @@ package org.rpcrdma.codec.simulation;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Method;
 import java.net.MalformedURLException;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -20,11 +21,13 @@ import javax.tools.StandardJavaFileManager;
 import javax.tools.ToolProvider;
 
 /**
- * A defect that is written into a copy of a source of this project. Its text names the simulation that has to find it,
- * then the classes, by their simple names, and for each the text that is replaced, of which line breaks do not count.
+ * A defect that is written into a copy of a source of this project. Its text names the simulation that has to find it
+ * and the seed that has found it last, then the classes, by their simple names, and for each the text that is replaced,
+ * of which line breaks do not count.
  *
  * <pre>
  * simulation world
+ * seed 4711
  * class RequesterCredits
  * &lt;&lt;&lt;&lt;
  * what is there
@@ -39,6 +42,8 @@ record PlantedBug(String name, String text) {
             Pattern.compile("class (\\w+)\\s*\n<<<<\n(.*?)\n====\n(.*?)\n?>>>>", Pattern.DOTALL);
 
     private static final Pattern SIMULATION = Pattern.compile("simulation (\\w+)");
+
+    private static final Pattern SEED = Pattern.compile("(?m)^seed (\\d+)$");
 
     static PlantedBug of(Path file) {
         try {
@@ -55,8 +60,14 @@ record PlantedBug(String name, String text) {
         return matcher.find() ? matcher.group(1) : "world";
     }
 
+    /** The seed that has found it last; negative when none is known. */
+    private long seed() {
+        Matcher matcher = SEED.matcher(text);
+        return matcher.find() ? Long.parseLong(matcher.group(1)) : -1;
+    }
+
     /**
-     * Runs seeds with the defect.
+     * Runs seeds with the defect: the one that has found it last, and the others only if it does not any more.
      *
      * @param sources where the classes are looked for
      * @param scratch an empty directory
@@ -68,14 +79,36 @@ record PlantedBug(String name, String text) {
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
             path.add(url(new File(entry)));
         }
-        // All classes once more, so that those with the defect meet each other.
-        try (URLClassLoader loader =
-                new URLClassLoader(
-                        path.toArray(new URL[0]), ClassLoader.getPlatformClassLoader())) {
-            return (String)
+        try (URLClassLoader loader = new OwnClasses(path.toArray(new URL[0]))) {
+            Method firstFailure =
                     loader.loadClass(Simulator.class.getName())
-                            .getMethod("firstFailure", String.class, long.class, long.class)
-                            .invoke(null, simulation(), 0L, seeds);
+                            .getMethod("firstFailure", String.class, long.class, long.class);
+            long known = seed();
+            Object failure = known < 0 ? null : firstFailure.invoke(null, simulation(), known, 1L);
+            return (String)
+                    (failure == null
+                            ? firstFailure.invoke(null, simulation(), 0L, seeds)
+                            : failure);
+        }
+    }
+
+    /** All classes of this project once more, so that those with the defect meet each other. */
+    private static final class OwnClasses extends URLClassLoader {
+
+        OwnClasses(URL[] path) {
+            super(path, PlantedBug.class.getClassLoader());
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.startsWith("org.rpcrdma.")) {
+                // Compiled once for all defects.
+                return super.loadClass(name, resolve);
+            }
+            synchronized (getClassLoadingLock(name)) {
+                Class<?> known = findLoadedClass(name);
+                return known == null ? findClass(name) : known;
+            }
         }
     }
 

@@ -5,14 +5,17 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.SimpleChannelInboundHandler;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaRead;
@@ -43,6 +46,8 @@ final class RogueClient {
         XIDS,
         /** Speaks versions and procedures that do not exist. */
         VERSIONS,
+        /** Makes mistakes that are answered, within its credits, all of which it uses. */
+        ERRORS,
         /** Says that it has pulled replies that it has not, never, or twice. */
         COMPLETIONS,
         /** Behaves, keeps all handles, and tries them when their calls have ended, or on other connections. */
@@ -50,6 +55,11 @@ final class RogueClient {
     }
 
     private static final int MOST_KNOWN = 64;
+
+    private static final int MOST_MISTAKES = 40;
+
+    /** Where a call says after how long it wants its answer. */
+    private static final int LATE_AT = SimulatedProgram.CALL_BYTES + 8;
 
     private final SimulatedWorld world;
     private final Personality personality;
@@ -65,6 +75,17 @@ final class RogueClient {
     private final Map<Integer, Channel> owners = new HashMap<>();
 
     private final List<Integer> xids = new ArrayList<>();
+
+    /** Calls of the last connection that were not answered, where they are counted. */
+    private final Set<Integer> out = new HashSet<>();
+
+    /** By the last answer on that connection. */
+    private long granted;
+
+    /** How many calls and mistakes it has to make. */
+    private int left;
+
+    private ChannelFuture connecting;
     private Channel channel;
 
     RogueClient(SimulatedWorld world, Personality personality, SimulatedServer server, long seed) {
@@ -73,6 +94,16 @@ final class RogueClient {
         this.server = server;
         random = new Random(seed);
         host = new SimulatedHost(world.network, "rogue for " + personality, random);
+        warn();
+    }
+
+    /** What its server has to expect of it. */
+    private void warn() {
+        if (personality == Personality.ERRORS) {
+            server.expectMistakes();
+        } else {
+            server.expectOverruns();
+        }
     }
 
     boolean is(Personality one, SimulatedServer at) {
@@ -85,18 +116,20 @@ final class RogueClient {
             connect();
         }
         Channel to = channel;
-        to.eventLoop()
-                .execute(
-                        () -> {
-                            for (int i = 0; i < times && to.isActive(); i++) {
-                                actOnce((RdmaChannel) to);
-                            }
-                        });
+        connecting.addListener(
+                connected -> {
+                    for (int i = 0; i < times && to.isActive(); i++) {
+                        actOnce((RdmaChannel) to);
+                    }
+                });
     }
 
     private void connect() {
+        left = 0;
+        out.clear();
+        granted = 1;
         byte[] announced = new PrivateData(4096, 4096, random.nextBoolean()).encode();
-        channel =
+        connecting =
                 new Bootstrap()
                         .group(host.group)
                         .channel(RdmaChannel.class)
@@ -108,8 +141,8 @@ final class RogueClient {
                                         made.pipeline().addLast(new Inbox());
                                     }
                                 })
-                        .connect(server.address)
-                        .channel();
+                        .connect(server.address);
+        channel = connecting.channel();
         world.network.note(host + " connects");
     }
 
@@ -120,8 +153,13 @@ final class RogueClient {
                 case CREDITS -> {
                     int credits = random.nextInt(3) == 0 ? random.nextInt() : random.nextInt(2);
                     for (int i = 0; i < 30; i++) {
-                        send(to, header(random.nextInt(), credits), call(random.nextInt(60)));
+                        ByteBuf call = call(random.nextInt(60)).setInt(LATE_AT, lateMillis());
+                        send(to, header(random.nextInt(), credits), call);
                     }
+                }
+                case ERRORS -> {
+                    left += MOST_MISTAKES;
+                    callWithinCredits(to);
                 }
                 case CHUNKS -> send(to, withChunks(to), call(random.nextInt(60)));
                 case HANDLES, KEEPER -> {
@@ -157,6 +195,31 @@ final class RogueClient {
         } catch (RuntimeException e) {
             world.network.note(host + " cannot: " + e.getClass());
         }
+    }
+
+    /** After how long a call wants its answer: those before the last one are out meanwhile. */
+    private int lateMillis() {
+        return random.nextInt(3) == 0 ? 0 : random.nextInt(300);
+    }
+
+    private void callWithinCredits(RdmaChannel to) {
+        while (out.size() < granted && left-- > 0 && to.isActive()) {
+            callOrMistake(to);
+        }
+    }
+
+    /** A call that is answered late, or with an error: of no version, or with lists that are none. */
+    private void callOrMistake(RdmaChannel to) {
+        int xid = random.nextInt();
+        out.add(xid);
+        ByteBuf payload = call(random.nextInt(20)).setInt(LATE_AT, lateMillis());
+        ByteBuf message = message(header(xid, 1 << 16), payload);
+        switch (random.nextInt(4)) {
+            case 0 -> message.setInt(4, 7);
+            case 1 -> message.setInt(TransportHeader.FIXED_BYTES, 7);
+            default -> {}
+        }
+        to.writeAndFlush(message);
     }
 
     private int anyOf(List<Integer> known) {
@@ -291,13 +354,20 @@ final class RogueClient {
         @Override
         protected void channelRead0(ChannelHandlerContext ctx, ByteBuf message) {
             int length = message.readableBytes();
-            if (length < TransportHeader.MINIMUM_BYTES) {
+            if (length < TransportHeader.FIXED_BYTES) {
                 return;
             }
             TransportHeader header = new TransportHeader();
             header.decodeFixed(message, message.readerIndex());
             remember(xids, header.xid());
-            if (header.proc() > TransportHeader.RDMA_NOMSG) {
+            if (ctx.channel() == channel && out.remove(header.xid())) {
+                long credits = Math.max(1, Integer.toUnsignedLong(header.credit()));
+                boolean isError = header.proc() == TransportHeader.RDMA_ERROR;
+                granted = isError ? Math.min(granted, credits) : credits;
+                callWithinCredits((RdmaChannel) channel);
+            }
+            if (header.proc() > TransportHeader.RDMA_NOMSG
+                    || length < TransportHeader.MINIMUM_BYTES) {
                 return;
             }
             int start = message.readerIndex() + TransportHeader.FIXED_BYTES;

@@ -178,6 +178,12 @@ final class RogueServer {
                 }
                 to.writeAndFlush(out.writerIndex(16 + random.nextInt(out.writerIndex() - 15)));
             }
+            case ERRORS -> {
+                ByteBuf error = Unpooled.buffer().writeInt(xid).writeInt(1).writeInt(oddCredits());
+                error.writeInt(TransportHeader.RDMA_ERROR).writeInt(random.nextInt(3));
+                to.writeAndFlush(error.writeInt(random.nextInt(3)).writeInt(random.nextInt(3)));
+                to.writeAndFlush(reply(call, xid, 8));
+            }
             case COMPLETIONS -> {
                 ByteBuf done = Unpooled.buffer();
                 TransportHeader.encodeDone(done, random.nextBoolean() ? xid : lastXid, 8);

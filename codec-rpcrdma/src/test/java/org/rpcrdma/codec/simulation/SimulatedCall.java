@@ -9,6 +9,8 @@ import io.netty.util.concurrent.Future;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaException;
 import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
@@ -17,6 +19,12 @@ import org.rpcrdma.codec.rpc.CallOptions;
 
 /** A call, what it has to be answered with, and what it has lent. */
 final class SimulatedCall {
+
+    /** How long behind its deadline a call may end. */
+    private static final long MOST_LATE_MILLIS = 1000;
+
+    /** As that, where threads pause and the clock jumps. */
+    private static final long MOST_DELAYED_MILLIS = 30_000;
 
     private final SimulatedWorld world;
     private final int number;
@@ -42,6 +50,12 @@ final class SimulatedCall {
     /** Whether something else than the network may end it: its own time-out, or who has called. */
     private boolean mayFail;
 
+    /** Whether no device refuses any more, so that a server has no reason for an error. */
+    private boolean isAfterFaults;
+
+    /** Whether it waits for a client that comes back when it likes to. */
+    private boolean mayWait;
+
     /** Whether it has called somebody who lies. */
     private boolean isDeceived;
 
@@ -50,11 +64,16 @@ final class SimulatedCall {
 
     private boolean isCancelled;
     private int endings;
+    private final long begin;
+    private long end;
+    private long millis;
 
     private SimulatedCall(SimulatedWorld world, int number, String caller) {
         this.world = world;
         this.number = number;
         this.caller = caller;
+        begin = world.network.nanoTime();
+        millis = world.callMillis;
     }
 
     // ------------------------------------------------------------------ kinds
@@ -93,7 +112,8 @@ final class SimulatedCall {
         world.sentBy(number, client.incarnation());
         CallOptions options = CallOptions.DEFAULT;
         if (random.nextInt(6) == 0 && world.settings.hasDeadlines()) {
-            options = options.withTimeout(Duration.ofMillis(1 + random.nextInt(2000)));
+            made.millis = 1L + random.nextInt(2000);
+            options = options.withTimeout(Duration.ofMillis(made.millis));
             made.mayFail = true;
         }
         ByteBuf call =
@@ -139,13 +159,15 @@ final class SimulatedCall {
      * A call without anything that may end it but the network.
      *
      * @param length of its arguments in bytes
+     * @param wanted of its results
      */
     static SimulatedCall plain(
-            SimulatedWorld world, int number, SimulatedClient client, int length) {
+            SimulatedWorld world, int number, SimulatedClient client, int length, int wanted) {
         SimulatedCall made = new SimulatedCall(world, number, client.toString());
+        made.isAfterFaults = true;
         ByteBuf call = SimulatedProgram.call(SimulatedProgram.UNBOUND, 1);
-        arguments(call, number, 64, 0, SimulatedProgram.data(~number, length));
-        made.expect(call, 64);
+        arguments(call, number, wanted, 0, SimulatedProgram.data(~number, length));
+        made.expect(call, wanted);
         made.note("calls");
         made.future = client.rpc.call(call);
         made.watch();
@@ -165,6 +187,7 @@ final class SimulatedCall {
         made.mayFail =
                 callback.state() != RpcRdmaReverseRequester.State.UP
                         || world.settings.hasDeadlines();
+        made.mayWait = true;
         made.note("calls back, " + data.length + " bytes");
         made.future = callback.call(call);
         made.watch();
@@ -220,6 +243,7 @@ final class SimulatedCall {
                     if (++endings > 1) {
                         world.wrong(this + " ends again");
                     }
+                    end = world.network.nanoTime();
                     note(done.isSuccess() ? "is answered" : "fails: " + done.cause().getClass());
                 });
     }
@@ -244,6 +268,10 @@ final class SimulatedCall {
 
     /** When it has ended. */
     void check(boolean isKept) {
+        long late = TimeUnit.NANOSECONDS.toMillis(end - begin) - millis;
+        if (late > (world.plan.isCalm() ? MOST_LATE_MILLIS : MOST_DELAYED_MILLIS)) {
+            throw new AssertionError(this + " ends " + late + " ms behind its deadline");
+        }
         if (future.isSuccess()) {
             compare(future.getNow());
             if (isKept) {
@@ -253,6 +281,13 @@ final class SimulatedCall {
             }
         } else if (!isCancelled && !mayFail && !world.plan.hasLosses()) {
             throw new AssertionError(this + " fails, though nothing was lost", future.cause());
+        } else if (!isCancelled
+                && !mayFail
+                && !mayWait
+                && future.cause() instanceof CallTimeoutException
+                && world.plan.areLossesSeen()) {
+            throw new AssertionError(
+                    this + " waits for ever, though each loss is seen", future.cause());
         } else if (!isCancelled && !mayFail && !(future.cause() instanceof RpcRdmaException)) {
             throw new AssertionError(this + " fails without an error of the codec", future.cause());
         }
@@ -291,7 +326,7 @@ final class SimulatedCall {
             return;
         }
         boolean isError = came.length == SimulatedProgram.REPLY_BYTES && came[came.length - 1] != 0;
-        if (isError && world.plan.hasLosses()) {
+        if (isError && world.plan.hasLosses() && !isAfterFaults) {
             return; // a device has refused, and the server has said SYSTEM_ERR
         }
         byte[] body = Arrays.copyOfRange(came, SimulatedProgram.REPLY_BYTES, came.length);

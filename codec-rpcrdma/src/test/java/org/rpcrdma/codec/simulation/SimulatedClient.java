@@ -10,6 +10,8 @@ import java.time.Duration;
 import java.util.Random;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.RpcRdmaGauge;
+import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.client.SimulatedClocks;
 import org.rpcrdma.codec.rpc.CallOptions;
@@ -24,6 +26,10 @@ final class SimulatedClient {
     final OptionCaller options;
     final CodecCaller codec;
     RpcRdmaClient rpc;
+
+    /** Of all starts. */
+    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
+
     private final SimulatedWorld world;
     private final RpcRdmaConfig config;
     private final boolean fences;
@@ -60,6 +66,13 @@ final class SimulatedClient {
         // A fence may cost the connection, and all other calls with it.
         fences = random.nextBoolean() && world.plan.hasLosses() && !world.plan.isShortOfMemory();
         isKept = random.nextBoolean();
+        if (server != null && !world.settings.hasReverse()) {
+            host.context()
+                    .atCreation(
+                            made ->
+                                    WireCredits.watch(
+                                            made, what -> world.wrong(this + " " + what)));
+        }
         options = new OptionCaller(world, host, address, config);
         codec = new CodecCaller(world, host, address, random);
         start();
@@ -79,6 +92,7 @@ final class SimulatedClient {
                 SimulatedClocks.on(
                                 world.network::nanoTime, RpcRdmaClient.builder(host.group, address))
                         .config(config)
+                        .metrics(metrics)
                         .callTimeout(Duration.ofMillis(millis))
                         .fenceCancelled(fences);
         if (!world.plan.hasLosses() && server != null) {
@@ -134,9 +148,15 @@ final class SimulatedClient {
     }
 
     /** When all connections have ended. */
-    void checkReceives() {
+    void checkEnd() {
         if (!mayUnderrun && host.context().underruns() > 0) {
             throw new AssertionError(this + " had no receive for a reply");
+        }
+        for (RpcRdmaGauge gauge : RpcRdmaGauge.values()) {
+            if (metrics.value(gauge) != 0) {
+                throw new AssertionError(
+                        this + " is left with " + metrics.value(gauge) + " of " + gauge);
+            }
         }
     }
 

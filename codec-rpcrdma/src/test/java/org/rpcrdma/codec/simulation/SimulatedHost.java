@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.simulation;
 
+import io.netty.buffer.ByteBuf;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.SimulatedGroups;
@@ -10,6 +14,7 @@ import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultProvider;
 import org.rpcrdma.codec.fault.NthStep;
+import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.verbs.FailingMemory;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
@@ -17,12 +22,17 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 /** An event loop of its own, over a device that keeps account and can refuse. */
 final class SimulatedHost {
 
+    /** Calls of one kind are not so many. */
+    private static final int MOST_OF_ONE_KIND = 25;
+
+    private static final int TAKEN_BYTES = 16 << 10;
+
     final RdmaEventLoopGroup group;
     private final SimulatedNetwork network;
     private final String name;
     private final FaultProvider device;
     private final FailingMemory memory;
-    private NthStep refusal;
+    private final List<ByteBuf> taken = new ArrayList<>();
     private int failures;
 
     SimulatedHost(SimulatedNetwork network, String name, Random random) {
@@ -52,31 +62,71 @@ final class SimulatedHost {
         return device.context();
     }
 
-    /** Refuses the n-th call from now on that the device can refuse: a registration, a work request, a connection. */
-    void refuse(int at) {
-        refusal =
-                new NthStep(
-                        at,
-                        step -> step.mayFail(),
-                        step -> {
-                            network.note(name + " refuses " + step);
-                            throw new IllegalStateException("the device refuses " + step);
-                        });
-        context().plan(refusal);
+    /**
+     * Refuses the n-th call from now on that the device can refuse: a registration, a work request, a connection.
+     *
+     * @param only the one kind that counts; {@code null} for all of them
+     */
+    void refuse(int at, Step only) {
+        refuse(
+                at,
+                only,
+                step -> {
+                    network.note(name + " refuses " + step);
+                    throw new IllegalStateException("the device refuses " + step);
+                });
     }
 
-    /** The heap is exhausted at the n-th call from now on that reaches the device. */
-    void exhaustHeap(int at) {
+    /**
+     * The heap is exhausted at the n-th call from now on that reaches the device.
+     *
+     * @param only the one kind that counts; {@code null} for all of them
+     */
+    void exhaustHeap(int at, Step only) {
+        refuse(
+                at,
+                only,
+                step -> {
+                    failures++;
+                    network.note(name + " has no heap at " + step);
+                    throw new OutOfMemoryError("no heap, simulated");
+                });
+    }
+
+    private void refuse(int at, Step only, Consumer<Step> refusal) {
         context()
                 .plan(
                         new NthStep(
-                                at,
-                                step -> step.mayFail(),
-                                step -> {
-                                    failures++;
-                                    network.note(name + " has no heap at " + step);
-                                    throw new OutOfMemoryError("no heap, simulated");
-                                }));
+                                only == null ? at : at % MOST_OF_ONE_KIND,
+                                step -> only == null ? step.mayFail() : step == only,
+                                refusal));
+    }
+
+    /**
+     * Somebody has nearly all of the registered memory for a time, and no more of it is to be had: what is small finds
+     * memory, and what is long waits.
+     */
+    void takeRegisteredMemory(int millis) {
+        group.next()
+                .execute(
+                        () -> {
+                            memory.fail(0, Integer.MAX_VALUE, false);
+                            taken.addAll(SimulatedGroups.takeRegistered(group, TAKEN_BYTES));
+                            network.note(name + " lends " + taken.size() + " buffers");
+                            group.next()
+                                    .schedule(
+                                            this::giveBackAndRecover,
+                                            millis,
+                                            TimeUnit.MILLISECONDS);
+                        });
+    }
+
+    private void giveBackAndRecover() {
+        if (!taken.isEmpty()) {
+            taken.forEach(ByteBuf::release);
+            taken.clear();
+            memory.recover();
+        }
     }
 
     /** Direct memory is exhausted at the n-th allocation from now on, and at some behind it. */
@@ -93,6 +143,7 @@ final class SimulatedHost {
     void recover() {
         memory.recover();
         context().plan(FaultPlan.NONE);
+        group.next().execute(this::giveBackAndRecover);
     }
 
     /** Bytes of direct memory that it has. */
@@ -103,6 +154,11 @@ final class SimulatedHost {
     /** Whether no message and no call has memory any more. */
     boolean isEmpty() {
         return group.registeredBytesInUse() == 0;
+    }
+
+    /** Whether anything is to be done later. */
+    boolean hasTimers() {
+        return SimulatedGroups.hasTimers(group);
     }
 
     /** Ends, when nothing is left. */

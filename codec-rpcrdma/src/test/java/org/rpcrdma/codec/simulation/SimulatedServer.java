@@ -72,6 +72,7 @@ final class SimulatedServer {
     private final Set<Channel> accepted = new LinkedHashSet<>();
     private final boolean answersInParts;
     private final int backlog;
+    private final int mostCredits;
     private final DuplicateRequestCache duplicates =
             new BoundedDuplicateRequestCache(
                     4096,
@@ -81,6 +82,7 @@ final class SimulatedServer {
                             program == SimulatedProgram.PROGRAM
                                     && procedure == SimulatedProgram.APPEND);
     private boolean mayOverrun;
+    private boolean mayDrop;
     private boolean mayUnderrun;
     private Channel listener;
     private Channel streamListener;
@@ -95,10 +97,11 @@ final class SimulatedServer {
         int few = random.nextBoolean() ? 1 : 128;
         // A crowd is to meet other limits than this one.
         backlog = world.plan.has(SimulationAction.Kind.CROWD) ? 4096 : few;
+        mostCredits = 1 + random.nextInt(random.nextBoolean() ? 4 : 64);
         RpcRdmaConfig.Builder builder =
                 world.settings
                         .builder()
-                        .grantedCredits(1 + random.nextInt(random.nextBoolean() ? 4 : 64))
+                        .grantedCredits(mostCredits)
                         .annotatedCalls(random.nextInt(3) == 0)
                         .remoteInvalidation(random.nextInt(4) != 0);
         if (random.nextInt(3) == 0) {
@@ -114,6 +117,11 @@ final class SimulatedServer {
     /** A peer that lies may have more calls out than it was granted. */
     void expectOverruns() {
         mayOverrun = true;
+    }
+
+    /** A peer that makes mistakes keeps to its credits, and what it sends may be dropped. */
+    void expectMistakes() {
+        mayDrop = true;
     }
 
     /** A stream that lies may send more messages than it was granted. */
@@ -223,7 +231,7 @@ final class SimulatedServer {
         if (!mayOverrun && metrics.value(RpcRdmaCounter.CREDIT_OVERRUNS) > 0) {
             throw new AssertionError("more calls are out at " + this + " than it has granted");
         }
-        if (!mayOverrun && !world.plan.hasLosses()) {
+        if (!mayOverrun && !mayDrop && !world.plan.hasLosses()) {
             for (RpcRdmaCounter counter : NEVER_BETWEEN_US) {
                 if (metrics.value(counter) != 0) {
                     throw new AssertionError(
@@ -239,8 +247,10 @@ final class SimulatedServer {
         }
     }
 
-    /** Answers, some calls later than others. */
+    /** Answers the calls of one connection, some later than others. */
     private final class Program extends ChannelInboundHandlerAdapter {
+        private int unanswered;
+
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
             byte[] call;
@@ -252,8 +262,11 @@ final class SimulatedServer {
                 return;
             }
             ReferenceCountUtil.release(message);
+            if (++unanswered > mostCredits) {
+                world.wrong(this + " has granted " + mostCredits + ", and executes " + unanswered);
+            }
             if (call.length < SimulatedProgram.CALL_BYTES + 12) {
-                ctx.channel().writeAndFlush(reply(call, new byte[0]));
+                answer(ctx, reply(call, new byte[0]));
                 return;
             }
             ByteBuf in = Unpooled.wrappedBuffer(call);
@@ -275,17 +288,18 @@ final class SimulatedServer {
             }
             byte[] data = SimulatedProgram.data(id, Math.min(wanted, 1 << 17));
             if (delay == 0) {
-                ctx.channel().writeAndFlush(reply(call, data));
+                answer(ctx, reply(call, data));
             } else {
                 ctx.channel()
                         .eventLoop()
                         .schedule(
-                                () -> {
-                                    ctx.channel().writeAndFlush(reply(call, data));
-                                },
-                                delay,
-                                TimeUnit.MILLISECONDS);
+                                () -> answer(ctx, reply(call, data)), delay, TimeUnit.MILLISECONDS);
             }
+        }
+
+        private void answer(ChannelHandlerContext ctx, Object reply) {
+            unanswered--;
+            ctx.channel().writeAndFlush(reply);
         }
 
         @Override

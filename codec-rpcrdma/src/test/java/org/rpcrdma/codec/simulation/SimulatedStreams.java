@@ -32,6 +32,7 @@ final class SimulatedStreams {
     private static final int LATE_STREAMS = 3;
     private static final int MOST_KEYS = 3;
     private static final int LATE_BYTES = 1500;
+    private static final int CLOSED_BYTES = 40_000;
 
     private final SimulatedWorld world;
     private final List<StreamEnd> servers = new ArrayList<>();
@@ -129,6 +130,7 @@ final class SimulatedStreams {
                         end.abort();
                     }
                     case 2, 3 -> end.finish();
+                    case 4 -> closeBoth(end);
                     default -> end.flush();
                 }
             }
@@ -138,6 +140,22 @@ final class SimulatedStreams {
         if (random.nextInt(3) != 0) {
             end.flush();
         }
+    }
+
+    /** Each while it sends. */
+    private void closeBoth(StreamEnd end) {
+        pair();
+        StreamEnd peer = end.peer();
+        if (peer == null || !peer.isActive()) {
+            return;
+        }
+        for (StreamEnd each : List.of(end, peer)) {
+            each.write(CLOSED_BYTES);
+            each.flush();
+        }
+        closes += 2;
+        end.close();
+        peer.close();
     }
 
     private ChannelFuture connect(SimulatedClient client, InetSocketAddress to, Random random) {
@@ -192,6 +210,10 @@ final class SimulatedStreams {
                 () -> connects.stream().allMatch(ChannelFuture::isDone),
                 hasLosses);
         pair();
+        Random random = new Random(world.plan.seed());
+        clients.stream()
+                .filter(client -> client.isActive() && random.nextInt(3) == 0)
+                .forEach(this::closeBoth);
         Stream.of(servers, clients, victims)
                 .flatMap(List::stream)
                 .filter(StreamEnd::isActive)
@@ -217,6 +239,8 @@ final class SimulatedStreams {
             if (world.plan.isCalm()) {
                 clients.forEach(StreamEnd::checkArrived);
                 servers.forEach(StreamEnd::checkArrived);
+                clients.forEach(StreamEnd::checkClose);
+                servers.forEach(StreamEnd::checkClose);
             }
         }
         of.forEach(this::checkIsServed);

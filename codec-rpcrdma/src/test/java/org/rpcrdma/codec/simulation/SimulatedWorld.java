@@ -10,7 +10,9 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
+import org.rpcrdma.channel.SimulatedGroups;
 import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
+import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.verbs.iwarp.SimulatedConnection;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
@@ -39,7 +41,12 @@ final class SimulatedWorld {
     /** Most of what a connection may have at the same time, and pulled where Sends are short. */
     private static final int LONG_CALL = 130_000;
 
+    private static final int LONG_REPLY = 60_000;
+
     private static final int FIRST_CODEC_CALL = 1_000_000;
+
+    /** Behind the end of all connections: memory that somebody has taken is given back by then. */
+    private static final long MOST_TIMER_MILLIS = 5000;
 
     final SimulatedNetwork network;
     final SimulationPlan plan;
@@ -48,8 +55,7 @@ final class SimulatedWorld {
     private final List<SimulatedServer> servers = new ArrayList<>();
     private final List<SimulatedClient> clients = new ArrayList<>();
     private final List<SimulatedCall> calls = new ArrayList<>();
-    private final List<RogueClient> rogues = new ArrayList<>();
-    private final List<RogueServer> rogueServers = new ArrayList<>();
+    private final SimulatedRogues rogues = new SimulatedRogues(this);
     private final Map<Integer, byte[]> arguments = new HashMap<>();
 
     /** Which client has sent a call, by its number. */
@@ -63,6 +69,7 @@ final class SimulatedWorld {
     /** {@code null} for none. */
     private SimulatedCrowd crowd;
 
+    private final long incompleteBefore = SimulatedGroups.incompleteBytes();
     private int codecCalls;
     private String wrong;
 
@@ -105,8 +112,8 @@ final class SimulatedWorld {
         for (SimulatedCall call : calls) {
             call.check(++kept % 4 == 0);
         }
-        clients.forEach(client -> checkIsServed(client, SHORT_CALL));
-        clients.forEach(client -> checkIsServed(client, LONG_CALL));
+        clients.forEach(client -> checkIsServed(client, SHORT_CALL, SHORT_CALL));
+        clients.forEach(client -> checkIsServed(client, LONG_CALL, LONG_REPLY));
         expect(
                 "operations end",
                 () -> clients.stream().allMatch(client -> client.options.isIdle()),
@@ -131,7 +138,7 @@ final class SimulatedWorld {
     private void checkOthers() {
         if (!plan.isShortOfMemory()
                 || settings.hasDeadlines()
-                || !rogues.isEmpty()
+                || !rogues.isQuiet()
                 || !streams.deceived().isEmpty()) {
             return;
         }
@@ -149,8 +156,7 @@ final class SimulatedWorld {
     private void end() {
         checkOthers();
         clients.forEach(SimulatedClient::check);
-        rogues.forEach(RogueClient::close);
-        rogueServers.forEach(RogueServer::close);
+        rogues.close();
         if (crowd != null) {
             crowd.close();
         }
@@ -164,9 +170,12 @@ final class SimulatedWorld {
         expect(
                 "no message has memory",
                 () -> clients.stream().allMatch(client -> client.host.isEmpty()));
+        expect(
+                "no timer of a client is left",
+                () -> clients.stream().noneMatch(client -> client.host.hasTimers()),
+                MOST_TIMER_MILLIS);
         clients.forEach(client -> client.host.shutdown());
-        rogues.forEach(RogueClient::shutdown);
-        rogueServers.forEach(RogueServer::shutdown);
+        rogues.shutdown();
         streams.deceived().shutdown();
         if (crowd != null) {
             crowd.shutdown();
@@ -174,7 +183,7 @@ final class SimulatedWorld {
         expect("all event loops end", () -> network.threadCount() == 0);
         streams.checkEnd();
         calls.forEach(SimulatedCall::checkLent);
-        clients.forEach(SimulatedClient::checkReceives);
+        clients.forEach(SimulatedClient::checkEnd);
         clients.forEach(client -> client.codec.check());
         servers.forEach(SimulatedServer::check);
         hosts().map(SimulatedHost::problem)
@@ -183,6 +192,9 @@ final class SimulatedWorld {
                         problem -> {
                             throw new AssertionError(problem);
                         });
+        if (SimulatedGroups.incompleteBytes() != incompleteBefore) {
+            throw new AssertionError("addresses have bytes of messages that nobody sends");
+        }
     }
 
     /** All but rogues. */
@@ -190,7 +202,7 @@ final class SimulatedWorld {
         return Stream.of(
                         servers.stream().map(server -> server.host),
                         clients.stream().map(client -> client.host),
-                        rogueServers.stream().map(rogue -> rogue.victim.host))
+                        rogues.victims())
                 .flatMap(each -> each);
     }
 
@@ -225,7 +237,7 @@ final class SimulatedWorld {
             }
             case CODEC -> client.codec.act(random);
             case STREAM -> streams.act(client, random);
-            case ROGUE -> rogue(server, random);
+            case ROGUE -> rogues.act(server, random, calls);
             case ROGUE_STREAM -> streams.deceived().act(client, server, random);
             case CROWD -> {
                 crowd = new SimulatedCrowd(this, server, action.steps());
@@ -242,7 +254,7 @@ final class SimulatedWorld {
             }
             case REFUSE -> {
                 network.note(host + " will refuse");
-                host.refuse(random.nextInt(random.nextBoolean() ? 12 : 200));
+                host.refuse(random.nextInt(random.nextBoolean() ? 12 : 200), only(random));
             }
             case EXHAUST -> exhaust(host, random);
             case RESTART_CLIENT -> {
@@ -265,11 +277,21 @@ final class SimulatedWorld {
 
     private void exhaust(SimulatedHost host, Random random) {
         network.note(host + " will have no memory");
-        if (random.nextBoolean()) {
-            host.exhaustHeap(random.nextInt(random.nextBoolean() ? 12 : 200));
-        } else {
-            host.exhaustMemory(random.nextInt(6), 1 + random.nextInt(3), random.nextBoolean());
+        switch (random.nextInt(5)) {
+            case 0, 1 ->
+                    host.exhaustHeap(random.nextInt(random.nextBoolean() ? 12 : 200), only(random));
+            case 2 -> host.takeRegisteredMemory(1 + random.nextInt(MOST_FAULT_MILLIS));
+            default ->
+                    host.exhaustMemory(
+                            random.nextInt(6), 1 + random.nextInt(3), random.nextBoolean());
         }
+    }
+
+    /** The only kind of call to the device that fails; {@code null} for all of them. */
+    private static Step only(Random random) {
+        Step[] all = Step.values();
+        Step one = all[random.nextInt(all.length)];
+        return one.mayFail() && random.nextBoolean() ? one : null;
     }
 
     private static void disturb(
@@ -295,42 +317,7 @@ final class SimulatedWorld {
         }
     }
 
-    private void rogue(SimulatedServer server, Random random) {
-        RogueClient.Personality[] all = RogueClient.Personality.values();
-        RogueClient.Personality personality = all[random.nextInt(all.length)];
-        if (random.nextBoolean()) {
-            deceive(personality, random);
-            return;
-        }
-        RogueClient rogue =
-                rogues.stream()
-                        .filter(known -> known.is(personality, server))
-                        .findFirst()
-                        .orElse(null);
-        if (rogue == null) {
-            server.expectOverruns();
-            rogue = new RogueClient(this, personality, server, random.nextLong());
-            rogues.add(rogue);
-        }
-        rogue.act(1 + random.nextInt(6));
-    }
-
-    private void deceive(RogueClient.Personality personality, Random random) {
-        RogueServer rogue =
-                rogueServers.stream()
-                        .filter(known -> known.is(personality))
-                        .findFirst()
-                        .orElse(null);
-        if (rogue == null) {
-            rogue = new RogueServer(this, personality, rogueServers.size(), random.nextLong());
-            rogueServers.add(rogue);
-        }
-        for (int i = random.nextInt(4); i >= 0; i--) {
-            calls.add(SimulatedCall.of(this, nextNumber(), rogue.victim, random).deceived());
-        }
-    }
-
-    private int nextNumber() {
+    int nextNumber() {
         // Those of the clients' own announcements come before.
         return 100 + calls.size();
     }
@@ -390,10 +377,13 @@ final class SimulatedWorld {
         return sent == null || Arrays.equals(sent, came);
     }
 
-    /** A silent connection costs the calls on it. Those that are submitted later go out on another one. */
-    private void checkIsServed(SimulatedClient client, int length) {
-        for (int i = 0; i < LATE_CALLS; i++) {
-            SimulatedCall call = SimulatedCall.plain(this, nextNumber(), client, length);
+    /**
+     * A silent connection costs the calls on it. Those that are submitted later go out on another one. Where memory
+     * alone was lacking, and is there again, the first one is answered.
+     */
+    private void checkIsServed(SimulatedClient client, int length, int wanted) {
+        for (int i = plan.isShortOfMemory() ? 1 : LATE_CALLS; i > 0; i--) {
+            SimulatedCall call = SimulatedCall.plain(this, nextNumber(), client, length, wanted);
             calls.add(call);
             expect(call + " ends", call::isDone, 2 * callMillis);
             call.check(false);

@@ -169,6 +169,11 @@ record SimulationPlan(
         return weather == Weather.LOSSES || isShortOfMemory();
     }
 
+    /** Whether clients learn of each loss, and find their server again at once. */
+    boolean areLossesSeen() {
+        return !has(SimulationAction.Kind.SILENCE) && !has(SimulationAction.Kind.RESTART_SERVER);
+    }
+
     boolean isCalm() {
         return weather == Weather.CALM;
     }

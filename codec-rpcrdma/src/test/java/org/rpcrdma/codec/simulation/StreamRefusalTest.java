@@ -38,7 +38,10 @@ class StreamRefusalTest {
     void eachCallMayBeRefused() {
         for (int at = 0; at < CALLS; at++) {
             try {
-                refuse(at, SimulatedHost::refuse, FaultContext.Delivery.AT_ONCE);
+                refuse(
+                        at,
+                        (host, number) -> host.refuse(number, null),
+                        FaultContext.Delivery.AT_ONCE);
             } catch (AssertionError e) {
                 throw new AssertionError("call " + at + " is refused: " + e.getMessage(), e);
             }
@@ -51,7 +54,10 @@ class StreamRefusalTest {
         for (int at = 0; at < CALLS; at++) {
             try {
                 // Events that come late come from no device that ends the connection for an error.
-                refuse(at, SimulatedHost::exhaustHeap, FaultContext.Delivery.BATCHED);
+                refuse(
+                        at,
+                        (host, number) -> host.exhaustHeap(number, null),
+                        FaultContext.Delivery.BATCHED);
             } catch (AssertionError e) {
                 throw new AssertionError("call " + at + " has no heap: " + e.getMessage(), e);
             }
