@@ -38,7 +38,7 @@ final class ConnectionProtocolVersions {
 
     /** Number of the settled version of outbound calls; 0 until settled. */
     int settled() {
-        return isSettled ? current.number() : 0;
+        return isSettled ? current.number : 0;
     }
 
     boolean isSettled() {
@@ -48,15 +48,15 @@ final class ConnectionProtocolVersions {
     /** The longest Send in any version. */
     int longestSend() {
         return two == null
-                ? one.sendThreshold()
-                : Math.max(one.sendThreshold(), two.sendThreshold());
+                ? one.sendThreshold
+                : Math.max(one.sendThreshold, two.sendThreshold);
     }
 
     /** The longest Send of the peer in any version. */
     int longestReceive() {
         return two == null
-                ? one.receiveThreshold()
-                : Math.max(one.receiveThreshold(), two.receiveThreshold());
+                ? one.receiveThreshold
+                : Math.max(one.receiveThreshold, two.receiveThreshold);
     }
 
     int highest() {
@@ -105,7 +105,7 @@ final class ConnectionProtocolVersions {
      * @return action that waits for the first reply, to run after its write; {@code null} for none
      */
     Runnable follow(int version) {
-        if (isSettled && version == current.number()) {
+        if (isSettled && version == current.number) {
             return null;
         }
         current = version == TransportHeader.VERSION_TWO ? two : one;

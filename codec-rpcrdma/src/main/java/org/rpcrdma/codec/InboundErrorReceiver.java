@@ -80,7 +80,7 @@ final class InboundErrorReceiver {
     private RemoteChunkException remoteChunkException(OutboundCall call) {
         WriteList writes = call.header.writes();
         return new RemoteChunkException(
-                call.protocol().receiveThreshold(),
+                call.protocol().receiveThreshold,
                 writes.sum(0, writes.segments()),
                 call.header.reply().chunkLength(),
                 call.request.replyLimit(),

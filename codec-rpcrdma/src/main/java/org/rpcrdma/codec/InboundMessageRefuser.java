@@ -156,7 +156,7 @@ final class InboundMessageRefuser {
             return;
         }
         TransportError.encode(
-                out, call.xid, call.protocol.number(), grant(), TransportError.ERR_CHUNK);
+                out, call.xid, call.protocol.number, grant(), TransportError.ERR_CHUNK);
         responder.finish(call);
         ctx.write(out, promise.unvoid().addListener(responder.chunkErrorSent()));
     }

@@ -122,7 +122,7 @@ final class InboundReplyReceiver {
         if (call.request.isOption()) {
             return "RPC reply to an optional operation";
         }
-        return header.version() == call.protocol().number()
+        return header.version() == call.protocol().number
                 ? null
                 : "reply in version " + header.version() + " (expected: that of the call)";
     }

@@ -132,7 +132,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
                     "reply of "
                             + option.encodedBytes()
                             + " bytes to an optional operation (expected: at most "
-                            + call.protocol.sendThreshold()
+                            + call.protocol.sendThreshold
                             + ')';
             InboundMessageRefusal refusal = InboundMessageRefusal.replyTooLong(problem);
             ctx.write(responder.refuse(call, refusal));

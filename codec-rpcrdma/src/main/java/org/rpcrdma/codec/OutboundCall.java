@@ -165,7 +165,7 @@ final class OutboundCall extends UnansweredCallListNode {
     /** Bytes reserved before and after the data in a sink of the library: short inline parts are copied there. */
     int roomAroundSink() {
         long inline = Math.max(LEAST_ROOM, request.replyMaximum());
-        return (int) Math.min(inline, protocol.receiveThreshold());
+        return (int) Math.min(inline, protocol.receiveThreshold);
     }
 
     /** Takes the payload stream of the reply from the Reply chunk. */
@@ -185,8 +185,8 @@ final class OutboundCall extends UnansweredCallListNode {
     /** The pull completion of a reply in Read chunks, to be sent when its Reads have ended. */
     RdmaDoneMessage completion() {
         return reply.failure() == null && reply.pull().isWhole()
-                ? RdmaDoneMessage.of(xid, protocol.number(), header.reads(), link)
-                : RdmaDoneMessage.plain(xid, protocol.number());
+                ? RdmaDoneMessage.of(xid, protocol.number, header.reads(), link)
+                : RdmaDoneMessage.plain(xid, protocol.number);
     }
 
     /** Releases everything. The memory must be {@linkplain #invalidate invalidated}, or the connection closed. */

@@ -60,13 +60,35 @@ final class OutboundCallChunkPlanner {
         RpcMessage parts = payload.parts();
         boolean isInParts = payload.isInParts();
         decode(call, payload.stream(), parts);
-        planReply(call, parts, isInParts);
+        isReplyBounded = limits.isKnown();
+        if (!isReplyBounded) {
+            limits.results(config.defaultMaximumReply());
+        }
+        long total = REPLY_HEADER_BYTES + limits.totalBytes();
+        if (mayHaveChunks && !isInParts && isPlain(call, payload, total)) {
+            call.request.limitReply(total, isReplyBounded ? total : 0);
+            return;
+        }
+        planReply(call, parts, isInParts, total);
         checkSinks(call.chunks.sinks);
         int replyChunkBytes = sizes.replyChunkBytes(call, isReplyBounded);
         call.chunks.planned(replyChunkBytes, !isInParts || parts.sinks() == 0);
         boolean hasItems = isInParts && parts.items() > 0;
         call.request.send(hasItems ? formOfItems(call, parts) : form(call));
         sizes.check(call);
+    }
+
+    /**
+     * Whether call and reply go without chunks, and nothing else is to be planned: most calls are so.
+     *
+     * @param total the longest whole reply
+     */
+    private static boolean isPlain(
+            OutboundCall call, OutboundPayloadStreamWithItems payload, long total) {
+        VersionInlineThresholds protocol = call.protocol();
+        return payload.stream().readableBytes() <= protocol.plainArguments
+                && total <= protocol.plainResults
+                && call.request.procedure.isReducible();
     }
 
     private void decode(OutboundCall call, ByteBuf message, RpcMessage parts)
@@ -95,13 +117,8 @@ final class OutboundCallChunkPlanner {
 
     // ------------------------------------------------------------------ the reply
 
-    private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts)
+    private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts, long total)
             throws FaultyUpperLayerBindingException {
-        isReplyBounded = limits.isKnown();
-        if (!isReplyBounded) {
-            limits.results(config.defaultMaximumReply());
-        }
-        long total = REPLY_HEADER_BYTES + limits.totalBytes();
         replyMaximum = 0;
         long limit = isReplyBounded ? total : 0;
         if (mayHaveChunks) { // otherwise the reply must be short (RFC 8167, 5.3)
@@ -206,7 +223,7 @@ final class OutboundCallChunkPlanner {
      * too small, so all grow.
      */
     private void grow(OutboundCall call, RpcMessage wanted) {
-        int inline = call.protocol().receiveThreshold();
+        int inline = call.protocol().receiveThreshold;
         long room = wanted.growthMaximum();
         replyMaximum =
                 Math.min(

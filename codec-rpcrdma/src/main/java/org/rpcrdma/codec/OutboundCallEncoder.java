@@ -32,7 +32,7 @@ final class OutboundCallEncoder {
         }
         OutboundCallForm form = request.form();
         call.header.set(
-                call.xid(), protocol.number(), credit, form.procedure(), OncRpcHeaderDecoder.CALL);
+                call.xid(), protocol.number, credit, form.procedure(), OncRpcHeaderDecoder.CALL);
         boolean isInPlace = form != OutboundCallForm.INLINE && exposeArguments(call, form);
         if (call.chunks.hasRoom()) {
             exposeRoom(call);

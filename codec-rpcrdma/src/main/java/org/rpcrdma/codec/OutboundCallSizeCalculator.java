@@ -49,7 +49,7 @@ final class OutboundCallSizeCalculator {
 
     /** Whether all results are short enough to come inline. */
     static boolean areResultsShort(OutboundCall call, long replyMaximum) {
-        return replyMaximum <= call.protocol().resultsRoom(TransportHeader.EMPTY_LISTS_BYTES);
+        return replyMaximum <= call.protocol().plainResults;
     }
 
     /**
@@ -77,7 +77,7 @@ final class OutboundCallSizeCalculator {
      * reply draft, 5.3.1).
      */
     private boolean mayOfferReplyChunk(OutboundCall call, boolean isBounded) {
-        if (!link.takesReadChunkReplies(call.protocol().number())) {
+        if (!link.takesReadChunkReplies(call.protocol().number)) {
             return true;
         }
         return switch (link.readChunkReplies().replyChunks()) {
@@ -129,7 +129,7 @@ final class OutboundCallSizeCalculator {
         if (coversReply(call)) {
             return false;
         }
-        int threshold = call.protocol().receiveThreshold();
+        int threshold = call.protocol().receiveThreshold;
         return (!neverOffersReplyChunk(call)
                         && Math.max(call.request.replyMaximum(), threshold) < maxMessageBytes)
                 || hasGrowingSink(call, config.maxChunkBytes());
@@ -141,7 +141,7 @@ final class OutboundCallSizeCalculator {
         long offered =
                 writes.sum(0, writes.segments())
                         + Math.max(
-                                call.protocol().receiveThreshold(),
+                                call.protocol().receiveThreshold,
                                 call.header.reply().chunkLength());
         // The limit includes the round-up of each result.
         long limit = call.request.replyLimit();
@@ -160,7 +160,7 @@ final class OutboundCallSizeCalculator {
     }
 
     private boolean neverOffersReplyChunk(OutboundCall call) {
-        return link.takesReadChunkReplies(call.protocol().number())
+        return link.takesReadChunkReplies(call.protocol().number)
                 && link.readChunkReplies().replyChunks() == ReadChunkReplyConfig.ReplyChunks.NEVER;
     }
 }

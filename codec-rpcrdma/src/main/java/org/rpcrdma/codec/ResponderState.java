@@ -193,8 +193,8 @@ final class ResponderState {
 
     void replySent(VersionInlineThresholds version) {
         chunkErrorsInRow = 0;
-        link.versions().replied(version.number());
-        Runnable action = link.isServer() ? link.versions().follow(version.number()) : null;
+        link.versions().replied(version.number);
+        Runnable action = link.isServer() ? link.versions().follow(version.number) : null;
         if (action != null) {
             link.channel().eventLoop().execute(action);
         }

@@ -93,13 +93,13 @@ public final class RpcRdmaConnection {
      */
     public int sendThreshold() {
         ConnectionProtocolVersions spoken = link.versions();
-        return spoken == null ? 0 : spoken.current().sendThreshold();
+        return spoken == null ? 0 : spoken.current().sendThreshold;
     }
 
     /** {@return the longest Send from the peer in bytes} 0 before active. */
     public int receiveThreshold() {
         ConnectionProtocolVersions spoken = link.versions();
-        return spoken == null ? 0 : spoken.current().receiveThreshold();
+        return spoken == null ? 0 : spoken.current().receiveThreshold;
     }
 
     /**

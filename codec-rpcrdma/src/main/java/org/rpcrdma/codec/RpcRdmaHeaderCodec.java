@@ -338,7 +338,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         TransportHeader header = call.chunks.header;
         header.set(
                 call.xid,
-                call.protocol.number(),
+                call.protocol.number,
                 credit,
                 call.reply.form.procedure(),
                 OncRpcHeaderDecoder.REPLY);

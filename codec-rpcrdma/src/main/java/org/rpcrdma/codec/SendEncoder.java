@@ -84,7 +84,7 @@ final class SendEncoder {
                     "message of "
                             + length
                             + " bytes (expected: at most the inline threshold of "
-                            + protocol.sendThreshold()
+                            + protocol.sendThreshold
                             + ')');
         }
     }
