@@ -21,7 +21,10 @@ public final class DdpSegment {
 
     private int ulpduLength;
     private int headerBytes;
+    private int payloadBytes;
     private int control;
+    private boolean isTagged;
+    private boolean isLast;
     private int ulpControl;
     private int stag;
     private long taggedOffset;
@@ -39,7 +42,7 @@ public final class DdpSegment {
      */
     public void decode(ByteBuffer bytes, int at, int length) throws StreamException {
         ulpduLength = 0;
-        boolean isTagged = length > 0 && (bytes.get(at) & TAGGED) != 0;
+        isTagged = length > 0 && (bytes.get(at) & TAGGED) != 0;
         headerBytes = isTagged ? TAGGED_BYTES : UNTAGGED_BYTES;
         if (length < headerBytes) {
             throw new StreamException(
@@ -47,7 +50,9 @@ public final class DdpSegment {
                     "ULPDU of " + length + " bytes is shorter than the header of a DDP segment");
         }
         ulpduLength = length;
+        payloadBytes = length - headerBytes;
         control = bytes.get(at) & 0xff;
+        isLast = (control & LAST) != 0;
         ulpControl = bytes.get(at + 1) & 0xff;
         stag = bytes.getInt(at + 2);
         if (isTagged) {
@@ -71,7 +76,10 @@ public final class DdpSegment {
     public void restoreUntagged(int length, int ulpControlByte, int number, int message) {
         ulpduLength = length;
         headerBytes = UNTAGGED_BYTES;
+        payloadBytes = length - UNTAGGED_BYTES;
         control = LAST | VERSION;
+        isTagged = false;
+        isLast = true;
         ulpControl = ulpControlByte;
         stag = 0;
         queueNumber = number;
@@ -123,15 +131,15 @@ public final class DdpSegment {
     }
 
     public int payloadBytes() {
-        return ulpduLength - headerBytes;
+        return payloadBytes;
     }
 
     public boolean isTagged() {
-        return (control & TAGGED) != 0;
+        return isTagged;
     }
 
     public boolean isLast() {
-        return (control & LAST) != 0;
+        return isLast;
     }
 
     /** The byte of the DDP header that belongs to the layer above (RsvdULP). */

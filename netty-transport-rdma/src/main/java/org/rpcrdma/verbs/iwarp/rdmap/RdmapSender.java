@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.GatheringByteChannel;
+import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegmenter;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
@@ -133,7 +134,7 @@ public final class RdmapSender {
         }
         responses = 0;
         if (workWaits) {
-            startWork(work.next());
+            startWork();
         }
         return workWaits;
     }
@@ -142,11 +143,10 @@ public final class RdmapSender {
         if (!work.hasNext()) {
             return false;
         }
-        int position = work.next();
-        if (work.isFenced(position) && !outboundReads.isEmpty()) {
+        if ((work.flags & QueuePair.FENCE) != 0 && !outboundReads.isEmpty()) {
             return false;
         }
-        return work.opcode(position) != Rdmap.READ_REQUEST || !outboundReads.isFull();
+        return work.opcode != Rdmap.READ_REQUEST || !outboundReads.isFull();
     }
 
     private void startResponse() {
@@ -160,35 +160,34 @@ public final class RdmapSender {
                 inboundReads);
     }
 
-    private void startWork(int position) throws IOException {
-        long length = work.length(position);
-        int opcode = work.opcode(position);
-        source.start(position);
-        switch (opcode) {
+    private void startWork() throws IOException {
+        source.start();
+        switch (work.opcode) {
             case Rdmap.WRITE:
                 segmenter.startTagged(
-                        Rdmap.control(opcode),
-                        work.remoteKey(position),
-                        work.remoteAddress(position),
-                        length,
+                        Rdmap.control(Rdmap.WRITE),
+                        work.remoteKey,
+                        work.remoteAddress,
+                        work.length,
                         source);
                 break;
             case Rdmap.READ_REQUEST:
                 sendReadRequest(
-                        outboundReads.add(position),
-                        length,
-                        work.remoteKey(position),
-                        work.remoteAddress(position));
+                        outboundReads.add(work.next()),
+                        work.length,
+                        work.remoteKey,
+                        work.remoteAddress);
                 work.made(out.queuedPosition());
                 break;
             default:
-                int solicited = work.isSolicited(position) ? Rdmap.SEND_SOLICITED - Rdmap.SEND : 0;
+                boolean isSolicited = (work.flags & QueuePair.SOLICITED) != 0;
+                int solicited = isSolicited ? Rdmap.SEND_SOLICITED - Rdmap.SEND : 0;
                 segmenter.startUntagged(
-                        Rdmap.control(opcode + solicited),
-                        work.remoteKey(position),
+                        Rdmap.control(work.opcode + solicited),
+                        work.remoteKey,
                         Rdmap.QUEUE_SEND,
                         sendMessage++,
-                        length,
+                        work.length,
                         source);
                 break;
         }

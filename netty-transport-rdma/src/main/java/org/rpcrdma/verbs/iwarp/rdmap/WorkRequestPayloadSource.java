@@ -25,23 +25,21 @@ public final class WorkRequestPayloadSource implements PayloadSource {
         this.memory = memory;
     }
 
-    /** Begins with a work request. */
-    void start(int position) throws LocalAccessException {
-        range = work.firstRange(position);
+    /** Begins with the work request that starts next. */
+    void start() throws LocalAccessException {
+        range = work.firstRange;
         rangeOffset = 0;
-        if (work.length(position) > MAX_MESSAGE) {
+        if (work.length > MAX_MESSAGE) {
             throw new LocalAccessException(
                     WorkStatus.LOCAL_LENGTH_ERROR,
                     "Work request has "
-                            + work.length(position)
+                            + work.length
                             + " bytes, a message has at most "
                             + MAX_MESSAGE);
         }
-        if (work.opcode(position) == Rdmap.READ_REQUEST) {
+        if (work.opcode == Rdmap.READ_REQUEST) {
             int sinks = range;
-            for (long bytes = work.length(position);
-                    bytes > 0;
-                    bytes -= work.rangeLength(sinks++)) {
+            for (long bytes = work.length; bytes > 0; bytes -= work.rangeLength(sinks++)) {
                 region(sinks, 0, work.rangeLength(sinks));
             }
         }
