@@ -7,6 +7,7 @@ import java.nio.channels.GatheringByteChannel;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegmenter;
+import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
@@ -32,6 +33,9 @@ public final class RdmapSender {
     private final DdpSegmenter segmenter;
     private final WorkRequestPayloadSource source;
 
+    /** Bytes of payload. */
+    private final int mostInOneSegment;
+
     private Rtr readyToReceive;
     private int sendMessage = 1;
     private int readMessage = 1;
@@ -51,6 +55,7 @@ public final class RdmapSender {
         this.source = source;
         this.out = out;
         this.segmenter = new DdpSegmenter(mulpdu);
+        this.mostInOneSegment = mulpdu - DdpSegment.UNTAGGED_BYTES;
     }
 
     /** Makes a ready-to-receive message the first one; {@code null} for none. */
@@ -161,36 +166,63 @@ public final class RdmapSender {
     }
 
     private void startWork() throws IOException {
-        source.start();
-        switch (work.opcode) {
-            case Rdmap.WRITE:
-                segmenter.startTagged(
-                        Rdmap.control(Rdmap.WRITE),
-                        work.remoteKey,
-                        work.remoteAddress,
-                        work.length,
-                        source);
-                break;
-            case Rdmap.READ_REQUEST:
-                sendReadRequest(
-                        outboundReads.add(work.next()),
-                        work.length,
-                        work.remoteKey,
-                        work.remoteAddress);
-                work.made(out.queuedPosition());
-                break;
-            default:
-                boolean isSolicited = (work.flags & QueuePair.SOLICITED) != 0;
-                int solicited = isSolicited ? Rdmap.SEND_SOLICITED - Rdmap.SEND : 0;
-                segmenter.startUntagged(
-                        Rdmap.control(work.opcode + solicited),
-                        work.remoteKey,
-                        Rdmap.QUEUE_SEND,
-                        sendMessage++,
-                        work.length,
-                        source);
-                break;
+        if (work.opcode >= Rdmap.SEND) {
+            startSend();
+            return;
         }
+        source.start();
+        if (work.opcode == Rdmap.WRITE) {
+            segmenter.startTagged(
+                    Rdmap.control(Rdmap.WRITE),
+                    work.remoteKey,
+                    work.remoteAddress,
+                    work.length,
+                    source);
+        } else {
+            sendReadRequest(
+                    outboundReads.add(work.next()),
+                    work.length,
+                    work.remoteKey,
+                    work.remoteAddress);
+            work.made(out.queuedPosition());
+        }
+    }
+
+    private void startSend() throws IOException {
+        boolean isSolicited = (work.flags & QueuePair.SOLICITED) != 0;
+        int solicited = isSolicited ? Rdmap.SEND_SOLICITED - Rdmap.SEND : 0;
+        int control = Rdmap.control(work.opcode + solicited);
+        if (work.length > 0
+                && work.length <= mostInOneSegment
+                && work.length == work.rangeLength(work.firstRange)) {
+            sendInOneSegment(control);
+        } else {
+            source.start();
+            segmenter.startUntagged(
+                    control,
+                    work.remoteKey,
+                    Rdmap.QUEUE_SEND,
+                    sendMessage++,
+                    work.length,
+                    source);
+        }
+    }
+
+    /** Sends a message of one memory range, as most are, without the state that segments of one message share. */
+    private void sendInOneSegment(int control) throws LocalAccessException {
+        int length = (int) work.length;
+        IwarpMemoryRegion region = source.region(work.firstRange, 0, length);
+        ByteBuffer header = out.begin(DdpSegment.UNTAGGED_BYTES + length);
+        DdpSegment.encodeUntagged(
+                header, true, control, work.remoteKey, Rdmap.QUEUE_SEND, sendMessage++, 0);
+        long address = work.rangeAddress(work.firstRange);
+        if (out.wantsCopy(length)) {
+            out.copy(region.bytes(), region.index(address), length);
+        } else {
+            out.payload(region.borrow(address, length), region);
+        }
+        out.end();
+        work.made(out.queuedPosition());
     }
 
     private void sendReadyToReceive() {

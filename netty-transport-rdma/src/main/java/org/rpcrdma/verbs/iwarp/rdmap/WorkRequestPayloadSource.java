@@ -83,7 +83,8 @@ public final class WorkRequestPayloadSource implements PayloadSource {
         }
     }
 
-    private IwarpMemoryRegion region(int r, int offset, int length) throws LocalAccessException {
+    /** The registered memory of a part of a range. */
+    IwarpMemoryRegion region(int r, int offset, int length) throws LocalAccessException {
         long address = work.rangeAddress(r) + offset;
         IwarpMemoryRegion region = memory.find(work.rangeKey(r), address, length);
         if (region == null) {
