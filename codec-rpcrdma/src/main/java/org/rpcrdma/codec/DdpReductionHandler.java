@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
+import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.RecordMarkDetector;
 
@@ -32,6 +33,9 @@ final class DdpReductionHandler extends CodecStageHandler
     /** First words of the message being written. */
     private final OncRpcHeaderDecoder outbound = new OncRpcHeaderDecoder();
 
+    private final BindingRegistry bindings;
+    private final boolean annotatesCalls;
+
     /** {@code null} without a cache. */
     private final ConnectionDuplicateRequestTracker duplicates;
 
@@ -49,6 +53,8 @@ final class DdpReductionHandler extends CodecStageHandler
         callChecks = new InboundCallDdpEligibilityValidator(link);
         replyPlan = new OutboundReplyChunkPlanner(link);
         marks = new OutboundRecordMarkRemover(connection);
+        bindings = link.config().bindings();
+        annotatesCalls = link.config().annotatedCalls();
         duplicates =
                 cache == null ? null : new ConnectionDuplicateRequestTracker(link, cache, this);
     }
@@ -289,11 +295,11 @@ final class DdpReductionHandler extends CodecStageHandler
                 (call.chunks.header.writes().chunks() > 0 || duplicates != null)
                         && rpc.decode(whole, whole.readerIndex(), whole.writerIndex());
         if (isDecoded) {
-            request.procedure.of(rpc, link.config().bindings());
+            request.procedure.of(rpc, bindings);
         }
         if (request.startNanos != 0
                 && (isDecoded || rpc.decode(whole, whole.readerIndex(), whole.writerIndex()))) {
-            request.name(UpperLayerBindingInvoker.name(rpc, link.config().bindings()));
+            request.name(UpperLayerBindingInvoker.name(rpc, bindings));
         }
         if (duplicates == null || !isDecoded || duplicates.tryAdmit(call, rpc)) {
             handOn(call);
@@ -304,7 +310,7 @@ final class DdpReductionHandler extends CodecStageHandler
         // Hadoop's parser takes positions for indexes; so the message begins at index 0.
         ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
-                link.config().annotatedCalls()
+                annotatesCalls
                         ? InboundCallDdpEligibilityValidator.inParts(call, whole)
                         : whole;
         call.request.handOver();

@@ -36,15 +36,16 @@ final class InboundCallReceiver {
      */
     InboundCall receive(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
+        boolean hasChunks = header.hasChunks();
         InboundMessageRefusal refusal = errors.ofCall(header);
-        if (refusal == null) {
+        if (refusal == null && hasChunks) {
             refusal = errors.ofChunks(header, true);
         }
         if (refusal != null) {
             errors.refuse(ctx, header, refusal);
             return null;
         }
-        boolean hasReads = header.hasChunks() && header.reads().segments() > 0;
+        boolean hasReads = hasChunks && header.reads().segments() > 0;
         InboundMessageReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {

@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -21,6 +22,7 @@ final class OutboundCallChunkPlanner {
 
     private final ConnectionContext link;
     private final RpcRdmaConfig config;
+    private final BindingRegistry bindings;
     private final OutboundCallSizeCalculator sizes;
 
     /** Whether outbound calls may have chunks. */
@@ -45,6 +47,7 @@ final class OutboundCallChunkPlanner {
         this.rpc = rpc;
         this.link = link;
         config = link.config();
+        bindings = config.bindings();
         sizes = new OutboundCallSizeCalculator(link);
         mayHaveChunks = link.callsMayHaveChunks();
     }
@@ -98,7 +101,7 @@ final class OutboundCallChunkPlanner {
             return;
         }
         UpperLayerBindingInvoker procedure = call.request.procedure;
-        procedure.of(rpc, config.bindings());
+        procedure.of(rpc, bindings);
         if (procedure.isReducible()) {
             // In other GSS calls the binding does not find the arguments: RPCSEC_GSS has wrapped
             // them.

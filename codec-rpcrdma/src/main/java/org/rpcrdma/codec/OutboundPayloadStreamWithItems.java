@@ -26,10 +26,11 @@ final class OutboundPayloadStreamWithItems {
      * @param written a {@link ByteBuf} or a {@link RpcMessage}
      */
     void take(Object written) {
-        stream = RpcMessage.payloadOf(written);
-        parts = RpcMessage.partsOf(written);
-        if (isInParts()) {
-            stream.retain(); // in addition to the reference of the message itself
+        if (written instanceof RpcMessage message) {
+            parts = message;
+            stream = message.content().retain(); // in addition to that of the message itself
+        } else {
+            stream = (ByteBuf) written;
         }
     }
 
