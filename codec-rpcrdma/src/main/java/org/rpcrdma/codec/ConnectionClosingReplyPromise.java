@@ -22,7 +22,7 @@ final class ConnectionClosingReplyPromise extends ReusableWritePromise {
 
     ConnectionClosingReplyPromise(
             ConnectionContext link, Consumer<ConnectionClosingReplyPromise> pool) {
-        super(link.channel());
+        super(link.channel);
         this.link = link;
         this.pool = pool;
     }

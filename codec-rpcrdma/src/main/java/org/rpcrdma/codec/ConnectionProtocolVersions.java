@@ -15,7 +15,9 @@ final class ConnectionProtocolVersions {
     /** {@code null} if version 2 is not configured. */
     private final VersionInlineThresholds two;
 
-    private volatile VersionInlineThresholds current;
+    /** Version of outbound calls now. */
+    volatile VersionInlineThresholds current;
+
     private volatile boolean isSettled;
 
     /** Whether a reply in version 2 was sent or received: both sides know the larger threshold (draft, 5.1). */
@@ -29,11 +31,6 @@ final class ConnectionProtocolVersions {
         two = speaksTwo ? VersionInlineThresholds.two(own, peer) : null;
         current = one;
         isSettled = !speaksTwo;
-    }
-
-    /** Version of outbound calls now. */
-    VersionInlineThresholds current() {
-        return current;
     }
 
     /** Number of the settled version of outbound calls; 0 until settled. */

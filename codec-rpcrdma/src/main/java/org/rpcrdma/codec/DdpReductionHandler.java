@@ -45,7 +45,7 @@ final class DdpReductionHandler extends CodecStageHandler
     DdpReductionHandler(RpcRdmaConnection connection, DuplicateRequestCache cache) {
         this.connection = connection;
         link = connection.link();
-        metrics = link.metrics();
+        metrics = link.metrics;
         requester = connection.requester();
         responder = connection.responder();
         callPlan = new OutboundCallChunkPlanner(link, outbound);
@@ -72,7 +72,7 @@ final class DdpReductionHandler extends CodecStageHandler
     void removed(ChannelHandlerContext ctx) {
         if (duplicates != null) {
             duplicates.close();
-            if (connection.isClosed() && duplicates.isExecuting()) {
+            if (connection.isClosed && duplicates.isExecuting()) {
                 ctx.pipeline().addLast(new OutboundLateReplyCacheHandler(duplicates));
             }
         }
@@ -112,7 +112,7 @@ final class DdpReductionHandler extends CodecStageHandler
             ByteBuf message,
             boolean hasType,
             ChannelPromise promise) {
-        if (connection.isClosed() && duplicates != null) {
+        if (connection.isClosed && duplicates != null) {
             duplicates.answeredLate(written);
         }
         Exception problem = problem(message, hasType);
@@ -202,7 +202,7 @@ final class DdpReductionHandler extends CodecStageHandler
         }
         call.answered();
         if (duplicates != null) {
-            duplicates.answered(xid, call.reply.payload.stream(), call.reply.payload.parts());
+            duplicates.answered(xid, call.reply.payload.stream, call.reply.payload.parts);
         }
         InboundMessageRefusal refusal;
         try {
@@ -224,7 +224,7 @@ final class DdpReductionHandler extends CodecStageHandler
             ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
         responder.refuse(call, InboundMessageRefusal.systemError(cause));
         if (duplicates != null) {
-            duplicates.answered(call.xid, call.reply.payload.stream(), call.reply.payload.parts());
+            duplicates.answered(call.xid, call.reply.payload.stream, call.reply.payload.parts);
         }
         ctx.write(call);
         promise.tryFailure(MarshalException.ofReply(cause));
@@ -245,7 +245,7 @@ final class DdpReductionHandler extends CodecStageHandler
 
     private void receiveReply(OutboundCall call) {
         Object delivered = null;
-        if (call.reply.failure() == null) {
+        if (call.reply.failure == null) {
             try {
                 delivered = replyReader.read(call);
             } catch (RpcRdmaException e) {
@@ -254,10 +254,10 @@ final class DdpReductionHandler extends CodecStageHandler
                 requester.spoil(call, new ReplyUnmarshalException(t));
             }
         }
-        if (call.reply.failure() != null) {
-            delivered = new CallFailureMessage(call.xid(), call.reply.failure());
+        if (call.reply.failure != null) {
+            delivered = new CallFailureMessage(call.xid, call.reply.failure);
         }
-        long start = call.request.startNanos();
+        long start = call.request.startNanos;
         if (start != 0) {
             String procedure = call.request.procedure.name();
             metrics.callEnded(RpcRdmaRole.REQUESTER, procedure, call.outcome(), start);

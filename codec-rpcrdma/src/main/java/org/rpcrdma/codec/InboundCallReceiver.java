@@ -57,7 +57,7 @@ final class InboundCallReceiver {
         }
         InboundCall call = newCall(header, pull);
         if (!call.request.isLong) {
-            link.metrics()
+            link.metrics
                     .add(
                             RpcRdmaRole.RESPONDER,
                             RpcRdmaCounter.INLINE_BYTES,
@@ -76,14 +76,14 @@ final class InboundCallReceiver {
 
     private InboundCall newCall(TransportHeader header, InboundMessageReadListPull pull) {
         InboundCall call = responder.newCall(header.xid(), header.version());
-        ConnectionMetrics metrics = link.metrics();
+        ConnectionMetrics metrics = link.metrics;
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         long start = metrics.startTime();
         call.request.begin(start, isLong, pull);
         if (start != 0) {
             responder.ages().add(call, start);
         }
-        call.chunks.take(header, link.bothTakeInvalidate());
+        call.chunks.take(header, link.bothTakeInvalidate);
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         metrics.countCall(RpcRdmaRole.RESPONDER, call.chunks.header, isLong);
         return call;

@@ -31,8 +31,8 @@ final class InboundChunkListValidator {
     InboundMessageRefusal call(
             ByteBuf message, TransportHeader header, int payload, ReadChunkLayout layout) {
         boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
-        if (header.isPlain()) { // no lists to validate
-            return header.payloadXid() == header.xid() ? null : OTHER_XID;
+        if (header.isPlain) { // no lists to validate
+            return header.payloadXid == header.xid() ? null : OTHER_XID;
         }
         ReadList reads = header.reads();
         boolean hasPositionZero = reads.hasChunkAt(0);
@@ -61,7 +61,7 @@ final class InboundChunkListValidator {
             }
         }
         // The reply repeats these lists, and a header cannot be chunked (3.5.1).
-        VersionInlineThresholds protocol = link.versions().ofReply(header.version());
+        VersionInlineThresholds protocol = link.versions.ofReply(header.version());
         if (protocol.sendRoom(header.replyListsBytes()) < 0) {
             return InboundMessageRefusal.chunkError(
                     "chunk lists longer than the reply's inline threshold");
@@ -92,8 +92,8 @@ final class InboundChunkListValidator {
             TransportHeader header,
             int payload,
             ReadChunkLayout layout) {
-        if (header.isPlain() && offered.writes().chunks() == 0) {
-            return header.payloadXid() == header.xid() ? null : OTHER_XID.problem();
+        if (header.isPlain && offered.writes().chunks() == 0) {
+            return header.payloadXid == header.xid() ? null : OTHER_XID.problem();
         }
         if (layout == null && header.reads().segments() > 0) {
             return "reply with a Read list";

@@ -37,8 +37,8 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
     }
 
     private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
-        if (call.reply.failure() != null) {
-            CallFailureMessage failure = new CallFailureMessage(call.xid(), call.reply.failure());
+        if (call.reply.failure != null) {
+            CallFailureMessage failure = new CallFailureMessage(call.xid, call.reply.failure);
             requester.finish(call);
             toUser(failure);
             return;

@@ -60,9 +60,9 @@ final class OutboundCallChunkPlanner {
      */
     void plan(OutboundCall call) throws RpcRdmaException, FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
-        RpcMessage parts = payload.parts();
+        RpcMessage parts = payload.parts;
         boolean isInParts = payload.isInParts();
-        decode(call, payload.stream(), parts);
+        decode(call, payload.stream, parts);
         isReplyBounded = limits.isKnown();
         if (!isReplyBounded) {
             limits.results(config.defaultMaximumReply());
@@ -88,10 +88,10 @@ final class OutboundCallChunkPlanner {
      */
     private static boolean isPlain(
             OutboundCall call, OutboundPayloadStreamWithItems payload, long total) {
-        VersionInlineThresholds protocol = call.protocol();
-        return payload.stream().readableBytes() <= protocol.plainArguments
+        VersionInlineThresholds protocol = call.protocol;
+        return payload.stream.readableBytes() <= protocol.plainArguments
                 && total <= protocol.plainResults
-                && call.request.procedure.isReducible();
+                && call.request.procedure.isReducible;
     }
 
     private void decode(OutboundCall call, ByteBuf message, RpcMessage parts)
@@ -102,7 +102,7 @@ final class OutboundCallChunkPlanner {
         }
         UpperLayerBindingInvoker procedure = call.request.procedure;
         procedure.of(rpc, bindings);
-        if (procedure.isReducible()) {
+        if (procedure.isReducible) {
             // In other GSS calls the binding does not find the arguments: RPCSEC_GSS has wrapped
             // them.
             procedure.limitResults(argumentsOf(message, parts.reduction()), limits);
@@ -113,7 +113,7 @@ final class OutboundCallChunkPlanner {
         return cursor.wrap(
                 message,
                 message.readerIndex(),
-                rpc.argumentsIndex(),
+                rpc.argumentsIndex,
                 message.writerIndex(),
                 reduction);
     }
@@ -137,7 +137,7 @@ final class OutboundCallChunkPlanner {
     /** Plans the reply to a message that has sinks or a maximum reply. */
     private void planParts(OutboundCall call, RpcMessage wanted, long total)
             throws FaultyUpperLayerBindingException {
-        boolean isReducible = call.request.procedure.isReducible();
+        boolean isReducible = call.request.procedure.isReducible;
         if (isReducible && wanted.sinks() > 0) {
             takeSinks(call, wanted);
         } else {
@@ -160,7 +160,7 @@ final class OutboundCallChunkPlanner {
      */
     private void planSinks(OutboundCall call, long total, boolean isForced)
             throws FaultyUpperLayerBindingException {
-        if (!call.request.procedure.isReducible()) {
+        if (!call.request.procedure.isReducible) {
             replyMaximum = total + GSS_OVERHEAD;
         } else if (limits.sinks() > 0
                 && (isForced || !OutboundCallSizeCalculator.areResultsShort(call, total))) {
@@ -194,7 +194,7 @@ final class OutboundCallChunkPlanner {
      */
     private static void widen(WriteChunkSinks sinks, long longest) {
         long widest = longest;
-        for (int i = sinks.count() - 1; i >= 0; i--) {
+        for (int i = sinks.count - 1; i >= 0; i--) {
             widest = Math.max(widest, Integer.toUnsignedLong(sinks.length(i)));
             if (widest == 0) {
                 sinks.removeLast();
@@ -226,18 +226,18 @@ final class OutboundCallChunkPlanner {
      * too small, so all grow.
      */
     private void grow(OutboundCall call, RpcMessage wanted) {
-        int inline = call.protocol().receiveThreshold;
+        int inline = call.protocol.receiveThreshold;
         long room = wanted.growthMaximum();
         replyMaximum =
                 Math.min(
                         Math.max(replyMaximum, inline) << wanted.growth(),
                         Math.min(room, config.maxMessageBytes()));
-        if (call.request.procedure.isReducible() && wanted.sinks() > 0) {
+        if (call.request.procedure.isReducible && wanted.sinks() > 0) {
             return; // memory of the user
         }
         room -= Math.max(replyMaximum, inline);
         WriteChunkSinks sinks = call.chunks.sinks;
-        for (int i = 0; i < sinks.count(); i++) {
+        for (int i = 0; i < sinks.count; i++) {
             long before = Math.max(sinks.length(i), 1L);
             long grown = Math.min(before << wanted.growth(), Math.max(before, room));
             sinks.length(i, (int) Math.min(grown, config.maxChunkBytes()));
@@ -246,7 +246,7 @@ final class OutboundCallChunkPlanner {
     }
 
     private void checkSinks(WriteChunkSinks sinks) throws CallTooLongException {
-        for (int i = 0; i < sinks.count(); i++) {
+        for (int i = 0; i < sinks.count; i++) {
             if (sinks.length(i) < 0 || sinks.length(i) > config.maxChunkBytes()) {
                 throw new CallTooLongException(
                         "a result of up to "
@@ -262,11 +262,11 @@ final class OutboundCallChunkPlanner {
     private OutboundCallForm form(OutboundCall call) throws FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         UpperLayerBindingInvoker procedure = call.request.procedure;
-        ByteBuf message = payload.stream();
+        ByteBuf message = payload.stream;
         if (message.readableBytes() <= sizes.inlineRoom(call, 0)) {
             return OutboundCallForm.INLINE;
         }
-        if (!procedure.isReducible() || !mayHaveChunks) {
+        if (!procedure.isReducible || !mayHaveChunks) {
             return OutboundCallForm.LONG;
         }
         XdrCursor in = argumentsOf(message, ReducedItemPredicate.NONE);
@@ -280,7 +280,7 @@ final class OutboundCallChunkPlanner {
                 items.add(in.itemPosition(i), in.itemIndex(i), in.itemLength(i), i);
             }
         }
-        if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count())) {
+        if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count)) {
             return OutboundCallForm.REDUCED;
         }
         items.clear(); // not reduced: its one handle needs one Send With Invalidate
@@ -314,18 +314,18 @@ final class OutboundCallChunkPlanner {
             payload.sendWhole();
             return OutboundCallForm.INLINE;
         }
-        if (!procedure.isReducible() || !mayHaveChunks) {
+        if (!procedure.isReducible || !mayHaveChunks) {
             sizes.checkLength(message.wholeLength());
             merge(payload, message);
             return OutboundCallForm.LONG;
         }
-        ByteBuf stream = payload.stream();
+        ByteBuf stream = payload.stream;
         XdrCursor in = argumentsOf(stream, message.reduction());
         boolean isComplete = procedure.walkArguments(in);
         OutboundDdpEligibilityValidator.items(message, in);
         addItems(payload, message, stream);
         OutboundDdpEligibilityValidator.complete(isComplete);
-        return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count())
+        return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count)
                 ? OutboundCallForm.REDUCED
                 : OutboundCallForm.LONG;
     }

@@ -20,7 +20,8 @@ enum OutboundReplyForm {
     /** The reply fits nowhere: the call is refused (4.5.3). */
     TOO_LONG(TransportHeader.RDMA_ERROR);
 
-    private final int procedure;
+    /** The procedure of the transport header. */
+    final int procedure;
 
     OutboundReplyForm(int procedure) {
         this.procedure = procedure;
@@ -42,11 +43,6 @@ enum OutboundReplyForm {
             return REPLY_CHUNK;
         }
         return readChunks ? READ_CHUNK : TOO_LONG;
-    }
-
-    /** The procedure of the transport header. */
-    int procedure() {
-        return procedure;
     }
 
     /** Whether the payload stream is outside of the Send. */

@@ -61,9 +61,9 @@ final class ResponderLongMessages {
         InboundMessageReadListPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
-            link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
+            link.metrics.increment(RpcRdmaCounter.CALLS_HELD);
         } else if (!tryPull(ctx, call)) {
-            link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
+            link.metrics.increment(RpcRdmaCounter.CALLS_HELD);
             link.problem(call.xid, pull.noMemory(), "the call waits");
         }
     }

@@ -24,6 +24,6 @@ class OutboundReplyFormTest {
             int payload, int room, String chunk, boolean readChunks, OutboundReplyForm expected) {
         long replyChunk = Long.decode(chunk);
         assertThat(OutboundReplyForm.of(payload, room, replyChunk, readChunks)).isSameAs(expected);
-        assertThat(expected.isLong()).isEqualTo(expected.procedure() != TransportHeader.RDMA_MSG);
+        assertThat(expected.isLong()).isEqualTo(expected.procedure != TransportHeader.RDMA_MSG);
     }
 }

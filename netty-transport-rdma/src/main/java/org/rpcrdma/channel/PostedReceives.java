@@ -24,7 +24,7 @@ final class PostedReceives {
     private final boolean withoutMemory;
 
     /** Bytes of each receive; for receives without memory, the most bytes given on arrival. */
-    private int size;
+    int size;
 
     private final int depth;
     private final int batch;
@@ -106,11 +106,6 @@ final class PostedReceives {
             posted++;
             queuePair.postReceive(id, memory.address(), size, memory.region().localKey());
         }
-    }
-
-    /** Bytes of each receive. */
-    int size() {
-        return size;
     }
 
     /** Sets the longest message accepted from now on; only for receives without memory. */

@@ -59,7 +59,7 @@ final class StreamChannelProtocol extends ChannelProtocol<RdmaStreamChannel> {
     @Override
     void begin() {
         SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
-        RegisteredBufferPool pool = channel.poller().pool();
+        RegisteredBufferPool pool = channel.poller().pool;
         MessageRegistration memory = new MessageRegistration(pool, device.cheapRegistration());
         exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
         table = pool.take(TargetTable.BYTES);

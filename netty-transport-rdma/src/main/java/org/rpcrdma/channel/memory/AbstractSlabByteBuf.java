@@ -30,13 +30,13 @@ abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     private long address;
 
     /** Of byte 0 in the slab. */
-    private int offset;
+    int offset;
 
     /** Sets slab and offset of this buffer. */
     final void begin(Slab slab, int newOffset) {
-        memory = slab.memory();
+        memory = slab.memory;
         offset = newOffset;
-        address = slab.address() + newOffset;
+        address = slab.address + newOffset;
     }
 
     /** Detaches this buffer from its slab. */
@@ -49,11 +49,6 @@ abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     final void skip(int count) {
         offset += count;
         address += count;
-    }
-
-    /** Of byte 0 in the slab. */
-    final int offset() {
-        return offset;
     }
 
     /** Of byte 0; without a meaning where the JVM does not tell. */

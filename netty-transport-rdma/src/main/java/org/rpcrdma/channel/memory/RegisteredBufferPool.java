@@ -138,7 +138,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         if (buffer == null) {
             buffer = cut(size);
         }
-        Slab slab = buffer.block().slab;
+        Slab slab = buffer.block.slab;
         if (slab.lent++ == 0) {
             usedBytes += slab.size();
         }
@@ -189,7 +189,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @param used bytes to keep, from index 0
      */
     public void trim(RegisteredByteBuf buffer, int used) {
-        SlabBlock block = buffer.block();
+        SlabBlock block = buffer.block;
         int size = FreeBlockLists.size(used);
         int spared = block.size - size;
         if (spared < LEAST_TRIMMED) {
@@ -201,7 +201,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     boolean hasAddresses() {
-        return slabs.hasAddresses();
+        return slabs.hasUnsafe;
     }
 
     /**
@@ -220,7 +220,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private void putBack(RegisteredByteBuf buffer) {
-        SlabBlock block = buffer.block();
+        SlabBlock block = buffer.block;
         Slab slab = block.slab;
         lentBytes -= block.size;
         if (closed || !ready.offer(buffer)) {
@@ -236,7 +236,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private void free(RegisteredByteBuf buffer) {
-        SlabBlock block = buffer.block();
+        SlabBlock block = buffer.block;
         buffer.forget();
         if (buffers.size() < MOST_SHELLS) {
             buffers.addLast(buffer);
@@ -289,12 +289,12 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** Bytes of all slabs. Any thread. */
     public long bytes() {
-        return slabs.bytes();
+        return slabs.bytes;
     }
 
     /** Bytes of unused slabs, included in {@link #bytes()}. */
     public long spareBytes() {
-        return slabs.bytes() - usedBytes;
+        return slabs.bytes - usedBytes;
     }
 
     /** Passes a buffer to the user: Netty's leak detector tracks it from now on. */

@@ -12,7 +12,7 @@ import org.rpcrdma.verbs.ReceiveMemoryRange;
 public final class RegisteredByteBuf extends AbstractSlabByteBuf implements ReceiveMemoryRange {
 
     private final RegisteredBufferPool pool;
-    private SlabBlock block;
+    SlabBlock block;
     private Slab slab;
     private int capacity;
 
@@ -43,10 +43,6 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     public void shrink(int newCapacity) {
         maxCapacity(newCapacity);
         capacity = newCapacity;
-    }
-
-    SlabBlock block() {
-        return block;
     }
 
     /** Detaches the block. */
@@ -90,7 +86,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     public MemoryRegion registration(int index, int length) {
         ensureAccessible();
         boolean isInside = index >= 0 && length >= 0 && length <= capacity - index;
-        return isInside && pool.hasAddresses() ? slab.region() : null;
+        return isInside && pool.hasAddresses() ? slab.region : null;
     }
 
     /** This object as a plain {@code ByteBuf}. */
@@ -100,12 +96,12 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public MemoryRegion region() {
-        return slab.region();
+        return slab.region;
     }
 
     @Override
     public long address() {
-        return slab.registered + offset();
+        return slab.registered + offset;
     }
 
     @Override

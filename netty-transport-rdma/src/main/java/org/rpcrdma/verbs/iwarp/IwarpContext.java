@@ -126,7 +126,7 @@ public final class IwarpContext implements VerbsContext {
         loop.streams.run();
         poller.poll();
         delivered += loop.completions.deliver(budget - delivered);
-        return (int) Math.min(delivered + poller.moved(), Integer.MAX_VALUE);
+        return (int) Math.min(delivered + poller.moved, Integer.MAX_VALUE);
     }
 
     @Override

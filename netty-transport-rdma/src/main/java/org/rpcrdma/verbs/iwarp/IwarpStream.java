@@ -121,16 +121,16 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
 
     /** Reads what has arrived; returns whether something has. */
     private boolean receive() {
-        if (state == State.ENDED || fpdusIn.isHeld()) {
+        if (state == State.ENDED || fpdusIn.isHeld) {
             return false;
         }
         long fpdus = fpdusIn.count();
         try {
             if (!fpdusIn.receive()) {
                 endOfStream();
-                return fpdusIn.bytes() > 0;
+                return fpdusIn.bytes > 0;
             }
-            if (fpdusIn.isHeld()) {
+            if (fpdusIn.isHeld) {
                 // The byte transport holds the peer up meanwhile.
                 updateInterest();
                 loop.streams.hold(this);
@@ -145,7 +145,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         if (state != State.ENDED) {
             fpdusIn.watch();
         }
-        return fpdusIn.bytes() > 0;
+        return fpdusIn.bytes > 0;
     }
 
     private void peerHeard() {
@@ -200,20 +200,20 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         if (isHeard) {
             peerHeard();
         }
-        if (state == State.ENDED || fpdusIn.isHeld()) {
+        if (state == State.ENDED || fpdusIn.isHeld) {
             return state != State.ENDED;
         }
         updateInterest();
         // The selector does not report bytes that the marker stripper has already read.
         receive();
-        return fpdusIn.isHeld();
+        return fpdusIn.isHeld;
     }
 
     /**
      * Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait.
      */
     private void sendProbe() {
-        if (state == State.OPEN && fpdusOut.fpdus() > 0 && sender.isIdle()) {
+        if (state == State.OPEN && fpdusOut.fpdus > 0 && sender.isIdle()) {
             sender.readyToReceive(Rtr.ZERO_LENGTH_WRITE);
             transmit();
         }
@@ -238,8 +238,8 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         if (state == State.ENDED || state == State.OUTPUT_SHUT || brokenBy != null) {
             return;
         }
-        long written = fpdusOut.writtenPosition();
-        long fpdus = fpdusOut.fpdus();
+        long written = fpdusOut.written;
+        long fpdus = fpdusOut.fpdus;
         try {
             if (maySend) {
                 wantWrite(sender.send(carrier, SEND_BUDGET));
@@ -275,9 +275,9 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
             brokenBy = Sockets.ended(e);
             loop.streams.broken(this);
         } finally {
-            long bytes = fpdusOut.writtenPosition() - written;
+            long bytes = fpdusOut.written - written;
             loop.counters.bytesOut += bytes;
-            loop.counters.fpdusOut += fpdusOut.fpdus() - fpdus;
+            loop.counters.fpdusOut += fpdusOut.fpdus - fpdus;
             loop.poller.moved(bytes);
         }
     }
@@ -290,7 +290,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     }
 
     private void updateInterest() {
-        carrier.await(!fpdusIn.isHeld(), wantsWrite);
+        carrier.await(!fpdusIn.isHeld, wantsWrite);
     }
 
     /** Writing has failed; reads what is left and ends the stream. */
@@ -304,7 +304,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
 
     /** An exposure ends: bytes of it that wait to be written are copied, nothing more is read from it. */
     void revoking(IwarpExposure exposure) {
-        if (exposure.queuedUntil() > fpdusOut.writtenPosition()) {
+        if (exposure.queuedUntil() > fpdusOut.written) {
             fpdusOut.detach();
         }
     }
@@ -332,7 +332,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
 
     @Override
     public void expired() {
-        if (state == State.CLOSING && fpdusOut.writtenPosition() != writtenAtTimer) {
+        if (state == State.CLOSING && fpdusOut.written != writtenAtTimer) {
             // A slow peer that still takes something is not cut off.
             startTimer();
         } else {
@@ -341,7 +341,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     }
 
     private void startTimer() {
-        writtenAtTimer = fpdusOut.writtenPosition();
+        writtenAtTimer = fpdusOut.written;
         deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
         loop.timers.add(this);
     }

@@ -20,17 +20,26 @@ public final class DdpSegment {
     private static final int VERSION = 1;
 
     private int ulpduLength;
-    private int headerBytes;
-    private int payloadBytes;
+    public int headerBytes;
+    public int payloadBytes;
     private int control;
-    private boolean isTagged;
-    private boolean isLast;
-    private int ulpControl;
+    public boolean isTagged;
+    public boolean isLast;
+
+    /** The byte of the DDP header that belongs to the layer above (RsvdULP). */
+    public int ulpControl;
+
     private int stag;
     private long taggedOffset;
-    private int queueNumber;
-    private int messageNumber;
-    private int messageOffset;
+
+    /** Of an untagged segment: its QN. */
+    public int queueNumber;
+
+    /** Of an untagged segment: its MSN. */
+    public int messageNumber;
+
+    /** Of an untagged segment: its MO, unsigned. */
+    public int messageOffset;
 
     /**
      * Decodes the header of a received segment.
@@ -95,7 +104,7 @@ public final class DdpSegment {
     /** Writes the header again as it was received, from the DDP control byte on. */
     public void encode(ByteBuffer out) {
         out.put((byte) control).put((byte) ulpControl).putInt(stag);
-        if (isTagged()) {
+        if (isTagged) {
             out.putLong(taggedOffset);
         } else {
             out.putInt(queueNumber).putInt(messageNumber).putInt(messageOffset);
@@ -126,27 +135,6 @@ public final class DdpSegment {
         return ulpduLength;
     }
 
-    public int headerBytes() {
-        return headerBytes;
-    }
-
-    public int payloadBytes() {
-        return payloadBytes;
-    }
-
-    public boolean isTagged() {
-        return isTagged;
-    }
-
-    public boolean isLast() {
-        return isLast;
-    }
-
-    /** The byte of the DDP header that belongs to the layer above (RsvdULP). */
-    public int ulpControl() {
-        return ulpControl;
-    }
-
     /** Of a tagged segment: its STag. */
     public int stag() {
         return stag;
@@ -160,20 +148,5 @@ public final class DdpSegment {
     /** Of a tagged segment: its TO, unsigned. */
     public long taggedOffset() {
         return taggedOffset;
-    }
-
-    /** Of an untagged segment: its QN. */
-    public int queueNumber() {
-        return queueNumber;
-    }
-
-    /** Of an untagged segment: its MSN. */
-    public int messageNumber() {
-        return messageNumber;
-    }
-
-    /** Of an untagged segment: its MO, unsigned. */
-    public int messageOffset() {
-        return messageOffset;
     }
 }

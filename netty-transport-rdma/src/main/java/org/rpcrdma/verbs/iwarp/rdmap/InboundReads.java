@@ -122,13 +122,13 @@ public final class InboundReads implements PayloadSource {
         long address = exposure.address(request.sourceOffset + sent);
         sent += bytes;
         if (out.wantsCopy(bytes)) {
-            out.copy(exposure.region().bytes(), exposure.region().index(address), bytes);
+            out.copy(exposure.region().memory, exposure.region().index(address), bytes);
         } else {
             // The owner of the memory may change it: then it is undefined which bytes the peer
             // reads, but they have the right CRC.
             out.changingPayload(exposure.region().borrow(address, bytes), exposure.region());
             exposure.queuedUntil(
-                    out.queuedPosition() + Fpdu.LENGTH_BYTES + DdpSegment.TAGGED_BYTES + bytes);
+                    out.queued + Fpdu.LENGTH_BYTES + DdpSegment.TAGGED_BYTES + bytes);
         }
     }
 }

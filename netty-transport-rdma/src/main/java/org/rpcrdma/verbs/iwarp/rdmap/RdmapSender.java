@@ -71,12 +71,12 @@ public final class RdmapSender {
      * @throws IOException when the channel is broken or a source is not accessible any more
      */
     public boolean send(GatheringByteChannel channel, long budget) throws IOException {
-        long end = out.writtenPosition() + budget;
+        long end = out.written + budget;
         while (true) {
             if (!out.isEmpty()) {
                 out.write(channel);
-                work.written(out.writtenPosition());
-                if (!out.isEmpty() || out.writtenPosition() - end >= 0) {
+                work.written(out.written);
+                if (!out.isEmpty() || out.written - end >= 0) {
                     return !out.isEmpty() || hasMore();
                 }
             }
@@ -89,7 +89,7 @@ public final class RdmapSender {
 
     /** Whether a message is in progress or could start. */
     private boolean hasMore() {
-        return segmenter.isActive()
+        return segmenter.active
                 || readyToReceive != null
                 || !inboundReads.isEmpty()
                 || canStartWork();
@@ -106,10 +106,10 @@ public final class RdmapSender {
     }
 
     private void fill() throws IOException {
-        while (out.hasRoom() && (segmenter.isActive() || start())) {
-            if (segmenter.isActive()) {
+        while (out.hasRoom() && (segmenter.active || start())) {
+            if (segmenter.active) {
                 segmenter.next(out);
-                if (!segmenter.isActive()) {
+                if (!segmenter.active) {
                     messageMade();
                 }
             }
@@ -121,7 +121,7 @@ public final class RdmapSender {
             responding = false;
             inboundReads.remove();
         } else {
-            work.made(out.queuedPosition());
+            work.made(out.queued);
         }
     }
 
@@ -184,7 +184,7 @@ public final class RdmapSender {
                     work.length,
                     work.remoteKey,
                     work.remoteAddress);
-            work.made(out.queuedPosition());
+            work.made(out.queued);
         }
     }
 
@@ -217,12 +217,12 @@ public final class RdmapSender {
                 header, true, control, work.remoteKey, Rdmap.QUEUE_SEND, sendMessage++, 0);
         long address = work.rangeAddress(work.firstRange);
         if (out.wantsCopy(length)) {
-            out.copy(region.bytes(), region.index(address), length);
+            out.copy(region.memory, region.index(address), length);
         } else {
             out.payload(region.borrow(address, length), region);
         }
         out.end();
-        work.made(out.queuedPosition());
+        work.made(out.queued);
     }
 
     private void sendReadyToReceive() {

@@ -37,10 +37,13 @@ public final class ReceiveQueue {
     private int count;
 
     /** The memory of the oldest receive: of one that gets it late it is nowhere else. */
-    private long address;
+    long address;
 
-    private int length;
-    private int key;
+    /** The length of the oldest receive. */
+    int length;
+
+    /** The local key of the oldest receive. */
+    int key;
 
     /** @param depth the most receives posted at a time */
     public ReceiveQueue(int depth) {
@@ -158,21 +161,6 @@ public final class ReceiveQueue {
         address = memory.address();
         length = Math.min(length, memory.length());
         key = memory.region().localKey();
-    }
-
-    /** The address of the oldest receive. */
-    long address() {
-        return address;
-    }
-
-    /** The length of the oldest receive. */
-    int length() {
-        return length;
-    }
-
-    /** The local key of the oldest receive. */
-    int key() {
-        return key;
     }
 
     /** Completes the oldest receive. */

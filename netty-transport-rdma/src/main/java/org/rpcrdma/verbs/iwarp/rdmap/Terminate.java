@@ -45,7 +45,7 @@ public record Terminate(int layer, int type, int code, int opcode) {
                 ByteBuffer.allocate(
                         DdpSegment.UNTAGGED_BYTES
                                 + CONTROL_BYTES
-                                + (withDdp ? 2 + cause.headerBytes() : 0)
+                                + (withDdp ? 2 + cause.headerBytes : 0)
                                 + (withRdmap ? ReadRequest.BYTES : 0));
         DdpSegment.encodeUntagged(
                 out, true, Rdmap.control(Rdmap.TERMINATE), 0, Rdmap.QUEUE_TERMINATE, 1, 0);

@@ -69,7 +69,7 @@ public final class WorkRequestPayloadSource implements PayloadSource {
                 region = memory.find(work.rangeKey(range), address, piece);
             }
             if (out.wantsCopy(piece)) {
-                out.copy(region.bytes(), region.index(address), piece);
+                out.copy(region.memory, region.index(address), piece);
             } else {
                 out.payload(region.borrow(address, piece), region);
             }

@@ -66,10 +66,10 @@ class ReceiveQueueTest {
     private void completeOldest() {
         Posted oldest = model.remove();
         assertThat(queue.id()).isEqualTo(oldest.id());
-        assertThat(queue.length()).isEqualTo(oldest.length());
+        assertThat(queue.length).isEqualTo(oldest.length());
         assertThat(queue.hasMemory()).isEqualTo(oldest.key() != 0);
-        assertThat(queue.key()).isEqualTo(oldest.key());
-        assertThat(queue.address()).isEqualTo(oldest.address());
+        assertThat(queue.key).isEqualTo(oldest.key());
+        assertThat(queue.address).isEqualTo(oldest.address());
         completed.clear();
         complete();
         assertThat(completed).containsExactly(oldest.id());
@@ -115,11 +115,11 @@ class ReceiveQueueTest {
                     }
                 });
         assertThat(queue.hasMemory()).isTrue();
-        assertThat(queue.length()).isEqualTo(3);
-        assertThat(queue.address()).isEqualTo(1000);
+        assertThat(queue.length).isEqualTo(3);
+        assertThat(queue.address).isEqualTo(1000);
         complete();
         assertThat(queue.hasMemory()).isFalse();
-        assertThat(queue.length()).isEqualTo(4);
+        assertThat(queue.length).isEqualTo(4);
     }
 
     @Test
