@@ -107,7 +107,9 @@ final class AdvertisedChunks {
 
     /** Releases all memory. The handles must be {@linkplain #invalidate invalidated}, or the connection closed. */
     void clear() {
-        sinks.clear();
+        if (sinks.count > 0) {
+            sinks.clear();
+        }
         if (isExposed) {
             exposed.clear();
             isExposed = false;

@@ -44,9 +44,7 @@ final class ConnectionProtocolVersions {
 
     /** The longest Send in any version. */
     int longestSend() {
-        return two == null
-                ? one.sendThreshold
-                : Math.max(one.sendThreshold, two.sendThreshold);
+        return two == null ? one.sendThreshold : Math.max(one.sendThreshold, two.sendThreshold);
     }
 
     /** The longest Send of the peer in any version. */

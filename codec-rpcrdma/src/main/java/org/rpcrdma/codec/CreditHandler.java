@@ -68,7 +68,9 @@ final class CreditHandler extends CodecStageHandler {
             }
             requester.finish(call);
         }
-        drain();
+        if (!queue.isEmpty()) {
+            drain();
+        }
     }
 
     private void writeCall(OutboundCall call, ChannelPromise promise) {

@@ -118,10 +118,10 @@ final class DdpReductionHandler extends CodecStageHandler
         Exception problem = problem(message, hasType);
         if (problem != null) {
             refuse(written, promise, problem);
-        } else if (outbound.type() == OncRpcHeaderDecoder.CALL) {
-            writeCall(written, outbound.xid(), promise);
+        } else if (outbound.type == OncRpcHeaderDecoder.CALL) {
+            writeCall(written, outbound.xid, promise);
         } else {
-            writeReply(ctx, written, outbound.xid(), promise);
+            writeReply(ctx, written, outbound.xid, promise);
         }
     }
 
@@ -142,7 +142,7 @@ final class DdpReductionHandler extends CodecStageHandler
                             + message.readableBytes()
                             + " bytes (expected: XID, message type and more)");
         }
-        int type = outbound.type();
+        int type = outbound.type;
         if (!OncRpcHeaderDecoder.isType(type)) {
             return new IllegalArgumentException(
                     "RPC message of type "
@@ -310,9 +310,7 @@ final class DdpReductionHandler extends CodecStageHandler
         // Hadoop's parser takes positions for indexes; so the message begins at index 0.
         ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
-                annotatesCalls
-                        ? InboundCallDdpEligibilityValidator.inParts(call, whole)
-                        : whole;
+                annotatesCalls ? InboundCallDdpEligibilityValidator.inParts(call, whole) : whole;
         call.request.handOver();
         call.delivered();
         toUser(message);

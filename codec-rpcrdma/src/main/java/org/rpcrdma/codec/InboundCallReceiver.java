@@ -57,11 +57,10 @@ final class InboundCallReceiver {
         }
         InboundCall call = newCall(header, pull);
         if (!call.request.isLong) {
-            link.metrics
-                    .add(
-                            RpcRdmaRole.RESPONDER,
-                            RpcRdmaCounter.INLINE_BYTES,
-                            message.writerIndex() - payload);
+            link.metrics.add(
+                    RpcRdmaRole.RESPONDER,
+                    RpcRdmaCounter.INLINE_BYTES,
+                    message.writerIndex() - payload);
             call.request.takeInline(message.readerIndex(payload));
         }
         return call;

@@ -92,7 +92,7 @@ final class InboundChunkListValidator {
             TransportHeader header,
             int payload,
             ReadChunkLayout layout) {
-        if (header.isPlain && offered.writes().chunks() == 0) {
+        if (header.isPlain && !offered.hasChunks()) {
             return header.payloadXid == header.xid() ? null : OTHER_XID.problem();
         }
         if (layout == null && header.reads().segments() > 0) {

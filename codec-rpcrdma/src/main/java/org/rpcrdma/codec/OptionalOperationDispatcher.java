@@ -127,7 +127,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
     private void writeReply(
             ChannelHandlerContext ctx, OptionalOperationMessage option, ChannelPromise promise) {
         InboundCall call = responder.call(option.xid());
-        if (!call.protocol.fitsSend(option.encodedBytes())) {
+        if (option.encodedBytes() > call.protocol.sendThreshold) {
             String problem =
                     "reply of "
                             + option.encodedBytes()

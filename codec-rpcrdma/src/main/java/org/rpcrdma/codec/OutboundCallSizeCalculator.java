@@ -141,8 +141,7 @@ final class OutboundCallSizeCalculator {
         long offered =
                 writes.sum(0, writes.segments())
                         + Math.max(
-                                call.protocol.receiveThreshold,
-                                call.header.reply().chunkLength());
+                                call.protocol.receiveThreshold, call.header.reply().chunkLength());
         // The limit includes the round-up of each result.
         long limit = call.request.replyLimit();
         return limit > 0 && offered + 3L * writes.chunks() >= limit;

@@ -117,7 +117,9 @@ final class OutboundPayloadStreamWithItems {
         if (parts != RpcMessage.PLAIN) {
             releaseParts();
         }
-        items.clear();
+        if (items.count > 0) {
+            items.clear();
+        }
         isWhole = false;
     }
 }

@@ -87,8 +87,8 @@ final class OutboundReadChunkReplyExposer {
         for (int pieces = 0; stream.advance(Integer.MAX_VALUE); pieces++) {
             ContiguousBufferPrefix piece = stream.piece();
             if (pieces == most
-                    || !link.internals
-                            .exposesInPlace(piece.memory(), piece.index(), piece.length())) {
+                    || !link.internals.exposesInPlace(
+                            piece.memory(), piece.index(), piece.length())) {
                 return false;
             }
         }

@@ -72,7 +72,7 @@ final class RequesterState {
                     "call before one of the peer was answered (expected: none, it has the version"
                             + " of the peer's calls)");
         }
-        return calls.containsKey(xid)
+        return calls.get(xid) != null
                 ? new IllegalStateException(
                         "call with XID 0x"
                                 + Integer.toHexString(xid)

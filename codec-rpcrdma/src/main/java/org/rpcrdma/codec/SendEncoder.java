@@ -79,7 +79,7 @@ final class SendEncoder {
 
     private static void checkLength(VersionInlineThresholds protocol, int length)
             throws CallTooLongException {
-        if (!protocol.fitsSend(length)) {
+        if (length > protocol.sendThreshold) {
             throw new CallTooLongException(
                     "message of "
                             + length

@@ -95,11 +95,6 @@ final class VersionInlineThresholds {
                 TransportHeader.VERSION_TWO, PROBE_THRESHOLD, PROBE_THRESHOLD);
     }
 
-    /** Whether a Send of that length is permitted. */
-    boolean fitsSend(int bytes) {
-        return bytes <= sendThreshold;
-    }
-
     /**
      * Bytes left for the payload in a Send to the peer; negative if not even the header fits.
      *

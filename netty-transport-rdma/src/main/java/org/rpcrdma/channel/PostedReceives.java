@@ -173,7 +173,10 @@ final class PostedReceives {
     void complete(int length) {
         if (withoutMemory) {
             // The length of a message of several segments is known only now.
-            pool.trim(slots[completed & mask], length);
+            RegisteredByteBuf memory = slots[completed & mask];
+            if (length < memory.length()) {
+                pool.trim(memory, length);
+            }
         }
         ended(length);
         if (posted - completed == target >>> 2) {

@@ -222,9 +222,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     /** Runs tasks; returns whether there were any. */
     private boolean tryRunTasks(long ioNanos) {
         int ratio = ioRatio;
-        return ratio == 100
-                ? super.runAllTasks()
-                : runAllTasks(ioNanos * (100 - ratio) / ratio);
+        return ratio == 100 ? super.runAllTasks() : runAllTasks(ioNanos * (100 - ratio) / ratio);
     }
 
     /** Called during shutdown. A task that resubmits itself must not prevent it. */

@@ -18,8 +18,8 @@ final class LimitCheckedDirectMemoryAllocator {
     private static final AtomicLong uncounted = new AtomicLong();
 
     /**
-     * The first bytes are allocated without a look at what others have taken, which has the JVM load its management:
-     * most of what a program that makes a few calls would load. They are a quarter of what is kept free, at most.
+     * The first bytes are allocated without a look at what others have taken, for which the JVM loads its management,
+     * before the first call of a program. They are a quarter of what is kept free, at most.
      */
     private static final long FIRST_BYTES = Math.min(8 << 20, limit() / 64);
 

@@ -49,6 +49,12 @@ public final class OncRpcHeaderDecoder {
     /** How many of the bytes are of the message that was taken last. */
     private int taken;
 
+    /** Of the message that was taken by {@link #decodeStart} last. */
+    public int xid;
+
+    /** Of the same message: {@link #CALL}, {@link #REPLY} or invalid. */
+    public int type;
+
     public int program;
     public int version;
     public int procedure;
@@ -87,24 +93,16 @@ public final class OncRpcHeaderDecoder {
     }
 
     /**
-     * Decodes the first words of a message: {@link #xid()}, {@link #type()}, and what {@link #decodeCall} looks at.
+     * Decodes the first words of a message: {@link #xid}, {@link #type}, and what {@link #decodeCall} looks at.
      *
      * @return whether there are an XID and a type
      */
     public boolean decodeStart(ByteBuf message) {
         taken = Math.min(MINIMUM_CALL_BYTES, message.readableBytes());
         message.getBytes(message.readerIndex(), words, 0, taken);
+        xid = (int) INT.get(words, 0);
+        type = (int) INT.get(words, 4);
         return taken >= DIRECTION_BYTES;
-    }
-
-    /** Of the message that was {@linkplain #decodeStart decoded} last. */
-    public int xid() {
-        return (int) INT.get(words, 0);
-    }
-
-    /** Of the message that was {@linkplain #decodeStart decoded} last: {@link #CALL}, {@link #REPLY} or invalid. */
-    public int type() {
-        return (int) INT.get(words, 4);
     }
 
     /** Decodes a call; {@code false} if the message is not a valid RPC call. */

@@ -14,8 +14,11 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.GatheringByteChannel;
 import java.nio.channels.ScatteringByteChannel;
 
-/** Abstract {@code ByteBuf} over a range of a {@link Slab}. The subclass owns the range. */
-abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
+/**
+ * Abstract {@code ByteBuf} over a range of a {@link Slab}. The subclass owns the range. Public because a public class
+ * gets a method more, which calls the inherited one, for each of a class that is not.
+ */
+public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
 
     /** Whether to access numbers without {@link ByteBuffer}, which repeats the bounds checks. */
     private static final boolean IS_DIRECT =

@@ -57,6 +57,10 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final DirectMemoryBudget budget;
     private final BooleanSupplier inEventLoop;
     private final MemoryRegionRegistry slabs;
+
+    /** Whether the JVM tells the native addresses of memory. */
+    final boolean hasAddresses;
+
     private final SlabBlockAllocator blocks = new SlabBlockAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
     private final ArrayDeque<RegisteredByteBuf> buffers = new ArrayDeque<>();
@@ -101,6 +105,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         super(true);
         this.budget = budget;
         slabs = new MemoryRegionRegistry(context, budget);
+        hasAddresses = slabs.hasUnsafe;
         this.inEventLoop = inEventLoop;
         this.collector = collector;
         refusalListener = refusals;
@@ -128,7 +133,9 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** As {@link #registered}, for a buffer inside the transport, without leak detection. */
     public RegisteredByteBuf take(int capacity) {
-        checkInRange(capacity, 0, LARGEST, "capacity");
+        if (capacity < 0 || capacity > LARGEST) {
+            checkInRange(capacity, 0, LARGEST, "capacity"); // names the limits
+        }
         assert inEventLoop.getAsBoolean();
         if (isCollectorCalled.get()) {
             fetchReturned();

@@ -84,9 +84,9 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
      * @throws io.netty.util.IllegalReferenceCountException when the buffer was released
      */
     public MemoryRegion registration(int index, int length) {
-        ensureAccessible();
+        check(0, 0);
         boolean isInside = index >= 0 && length >= 0 && length <= capacity - index;
-        return isInside && pool.hasAddresses() ? slab.region : null;
+        return isInside && pool.hasAddresses ? slab.region : null;
     }
 
     /** This object as a plain {@code ByteBuf}. */
@@ -119,6 +119,28 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
         if (refCnt() == 0 || index < 0 || length < 0 || index > capacity - length) {
             checkIndex(index, length); // names what is wrong
         }
+    }
+
+    /** Netty's own way walks through three methods to find that the buffer is writable. */
+    @Override
+    public ByteBuf writeInt(int value) {
+        int index = writerIndex();
+        if (refCnt() == 0 || index > capacity - Integer.BYTES) {
+            return super.writeInt(value); // names what is wrong
+        }
+        _setInt(index, value);
+        return writerIndex(index + Integer.BYTES);
+    }
+
+    /** As {@link #writeInt}. */
+    @Override
+    public ByteBuf writeLong(long value) {
+        int index = writerIndex();
+        if (refCnt() == 0 || index > capacity - Long.BYTES) {
+            return super.writeLong(value); // names what is wrong
+        }
+        _setLong(index, value);
+        return writerIndex(index + Long.BYTES);
     }
 
     /** {@link #setBytes} checks all but that the capacity may grow. */
@@ -159,7 +181,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     /** Moves no bytes: the buffer gives up the space before its reader index. */
     @Override
     public ByteBuf discardReadBytes() {
-        ensureAccessible();
+        check(0, 0);
         int discarded = readerIndex();
         if (discarded > 0) {
             int readable = readableBytes();
@@ -173,7 +195,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public boolean hasMemoryAddress() {
-        return pool.hasAddresses();
+        return pool.hasAddresses;
     }
 
     @Override

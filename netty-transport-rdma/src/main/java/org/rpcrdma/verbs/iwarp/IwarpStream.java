@@ -110,17 +110,12 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     }
 
     @Override
-    public boolean readAvailable() {
-        return receive();
-    }
-
-    @Override
     public void failed(Exception cause) {
         lost(cause);
     }
 
-    /** Reads what has arrived; returns whether something has. */
-    private boolean receive() {
+    @Override
+    public boolean readAvailable() {
         if (state == State.ENDED || fpdusIn.isHeld) {
             return false;
         }
@@ -150,7 +145,9 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
 
     private void peerHeard() {
         maySend = true;
-        stopProbing();
+        if (probe != null) {
+            stopProbing();
+        }
         doorbell();
     }
 
@@ -205,7 +202,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         }
         updateInterest();
         // The selector does not report bytes that the marker stripper has already read.
-        receive();
+        readAvailable();
         return fpdusIn.isHeld;
     }
 
@@ -220,10 +217,8 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     }
 
     private void stopProbing() {
-        if (probe != null) {
-            probe.stop();
-            probe = null;
-        }
+        probe.stop();
+        probe = null;
     }
 
     /** Sends as much as possible, unless the transport is known to be full. Calls no handler. */
@@ -296,7 +291,7 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
     /** Writing has failed; reads what is left and ends the stream. */
     @Override
     public void resolveBroken() {
-        receive();
+        readAvailable();
         if (state != State.ENDED) {
             lost(brokenBy);
         }
@@ -418,7 +413,9 @@ final class IwarpStream implements ByteTransportListener, MaintainedStream, Dead
         }
         state = State.ENDED;
         fpdusOut.drop();
-        stopProbing();
+        if (probe != null) {
+            stopProbing();
+        }
         loop.timers.remove(this);
         loop.remove(this);
         fpdusIn.dropStaging();

@@ -198,7 +198,9 @@ public class FpduSender {
     public void detach() {
         if (!isEmpty()) {
             batch.replaceWith(batch.copy(queued - written));
-            giveSnapshotBack();
+            if (snapshot != null) {
+                giveSnapshotBack();
+            }
         }
     }
 
@@ -234,14 +236,14 @@ public class FpduSender {
             batches.give(batch);
             batch = null;
         }
-        giveSnapshotBack();
+        if (snapshot != null) {
+            giveSnapshotBack();
+        }
         batchStart = written;
     }
 
     private void giveSnapshotBack() {
-        if (snapshot != null) {
-            batches.give(snapshot);
-            snapshot = null;
-        }
+        batches.give(snapshot);
+        snapshot = null;
     }
 }

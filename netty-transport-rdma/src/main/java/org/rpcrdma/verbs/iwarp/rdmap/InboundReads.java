@@ -127,8 +127,7 @@ public final class InboundReads implements PayloadSource {
             // The owner of the memory may change it: then it is undefined which bytes the peer
             // reads, but they have the right CRC.
             out.changingPayload(exposure.region().borrow(address, bytes), exposure.region());
-            exposure.queuedUntil(
-                    out.queued + Fpdu.LENGTH_BYTES + DdpSegment.TAGGED_BYTES + bytes);
+            exposure.queuedUntil(out.queued + Fpdu.LENGTH_BYTES + DdpSegment.TAGGED_BYTES + bytes);
         }
     }
 }

@@ -63,7 +63,7 @@ public final class Rdmap {
                     RdmapError.OPERATION_VERSION,
                     "RDMAP message has version " + (control >>> 6) + ", expected " + VERSION);
         }
-        int opcode = opcode(control);
+        int opcode = control & OPCODE_MASK;
         if (opcode > TERMINATE
                 || segment.isTagged != (opcode == WRITE || opcode == READ_RESPONSE)) {
             throw new StreamException(

@@ -264,7 +264,7 @@ public final class RdmapReceiver implements UlpduHandler {
         if (awaitsReadyToReceive) {
             return true;
         }
-        if (receives.isEmpty()) {
+        if (receives.count == 0) {
             if (source.receivesFollow()) {
                 return false;
             }
@@ -273,10 +273,10 @@ public final class RdmapReceiver implements UlpduHandler {
         }
         long offset = Integer.toUnsignedLong(segment.messageOffset);
         checkLength(offset + remaining);
-        if (!receives.hasMemory()) {
+        if (receives.key == ReceiveQueue.NO_KEY) {
             // Only a message of one segment has a known length at its start.
             int length = segment.isLast ? remaining : receives.length;
-            ReceiveMemoryRange found = source.memory(receives.id(), length);
+            ReceiveMemoryRange found = source.memory(receives.id, length);
             if (found == null) {
                 return false;
             }

@@ -8,6 +8,7 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegment;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegmenter;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
@@ -32,6 +33,7 @@ public final class RdmapSender {
     private final FpduSender out;
     private final DdpSegmenter segmenter;
     private final WorkRequestPayloadSource source;
+    private final LocalKeyTable memory;
 
     /** Bytes of payload. */
     private final int mostInOneSegment;
@@ -46,13 +48,14 @@ public final class RdmapSender {
             SendQueue work,
             OutboundReads outboundReads,
             InboundReads inboundReads,
-            WorkRequestPayloadSource source,
+            LocalKeyTable memory,
             FpduSender out,
             int mulpdu) {
         this.work = work;
         this.outboundReads = outboundReads;
         this.inboundReads = inboundReads;
-        this.source = source;
+        this.memory = memory;
+        this.source = new WorkRequestPayloadSource(work, memory);
         this.out = out;
         this.segmenter = new DdpSegmenter(mulpdu);
         this.mostInOneSegment = mulpdu - DdpSegment.UNTAGGED_BYTES;
@@ -192,30 +195,26 @@ public final class RdmapSender {
         boolean isSolicited = (work.flags & QueuePair.SOLICITED) != 0;
         int solicited = isSolicited ? Rdmap.SEND_SOLICITED - Rdmap.SEND : 0;
         int control = Rdmap.control(work.opcode + solicited);
-        if (work.length > 0
-                && work.length <= mostInOneSegment
-                && work.length == work.rangeLength(work.firstRange)) {
+        if (work.length > 0 && work.length <= mostInOneSegment && work.length == work.firstLength) {
             sendInOneSegment(control);
         } else {
             source.start();
             segmenter.startUntagged(
-                    control,
-                    work.remoteKey,
-                    Rdmap.QUEUE_SEND,
-                    sendMessage++,
-                    work.length,
-                    source);
+                    control, work.remoteKey, Rdmap.QUEUE_SEND, sendMessage++, work.length, source);
         }
     }
 
     /** Sends a message of one memory range, as most are, without the state that segments of one message share. */
     private void sendInOneSegment(int control) throws LocalAccessException {
         int length = (int) work.length;
-        IwarpMemoryRegion region = source.region(work.firstRange, 0, length);
+        long address = work.firstAddress;
+        IwarpMemoryRegion region = memory.find(work.firstKey, address, length);
+        if (region == null) {
+            region = source.region(work.firstRange, 0, length); // throws, and names what is wrong
+        }
         ByteBuffer header = out.begin(DdpSegment.UNTAGGED_BYTES + length);
         DdpSegment.encodeUntagged(
                 header, true, control, work.remoteKey, Rdmap.QUEUE_SEND, sendMessage++, 0);
-        long address = work.rangeAddress(work.firstRange);
         if (out.wantsCopy(length)) {
             out.copy(region.memory, region.index(address), length);
         } else {

@@ -13,7 +13,8 @@ import org.rpcrdma.verbs.WorkStatus;
  */
 public final class ReceiveQueue {
 
-    private static final int NO_KEY = 0;
+    /** The key of a receive without memory. */
+    static final int NO_KEY = 0;
 
     private static final int FIRST_ENTRIES = 4;
 
@@ -34,7 +35,10 @@ public final class ReceiveQueue {
     private int entries;
 
     /** Receives of all entries. */
-    private int count;
+    int count;
+
+    /** The number of the oldest receive. */
+    long id;
 
     /** The memory of the oldest receive: of one that gets it late it is nowhere else. */
     long address;
@@ -132,28 +136,15 @@ public final class ReceiveQueue {
     }
 
     private void nextOldest() {
+        id = ids[head];
         length = lengths[head];
         address = keys == null ? 0 : addresses[head];
         key = keys == null ? NO_KEY : keys[head];
     }
 
-    boolean isEmpty() {
-        return count == 0;
-    }
-
     /** Posts a receive that gets its memory by {@link #memory}. */
     public void post(long id, int atMost) {
         post(id, 0, atMost, NO_KEY);
-    }
-
-    /** Whether the oldest receive has memory. */
-    boolean hasMemory() {
-        return key != NO_KEY;
-    }
-
-    /** The number of the oldest receive. */
-    long id() {
-        return ids[head];
     }
 
     /** Gives the oldest receive its memory, which may be less than was asked for. */
@@ -166,14 +157,14 @@ public final class ReceiveQueue {
     /** Completes the oldest receive. */
     void complete(
             WorkCompletionHandler completions, WorkStatus status, int bytes, int invalidatedKey) {
-        long id = ids[head];
+        long completed = id;
         count--;
         if (--counts[head] == 0) {
             head = slot(1);
             entries--;
         }
         nextOldest();
-        completions.complete(id, status, bytes, invalidatedKey);
+        completions.complete(completed, status, bytes, invalidatedKey);
     }
 
     /**

@@ -56,8 +56,12 @@ public final class SendQueue {
     /** The bytes of all its ranges. */
     long length;
 
-    /** The number of its first memory range. */
+    /** Its first memory range: number, address, bytes and local key; of one without any they say nothing. */
     int firstRange;
+
+    long firstAddress;
+    int firstLength;
+    int firstKey;
 
     /** @param depth the most work requests at a time */
     public SendQueue(int depth, WorkCompletionHandler completions) {
@@ -206,6 +210,10 @@ public final class SendQueue {
             remoteKey = remoteKeys[slot];
             length = lengths[slot];
             firstRange = firstRanges[slot];
+            int range = firstRange & (rangeAddresses.length - 1);
+            firstAddress = rangeAddresses[range];
+            firstLength = rangeLengths[range];
+            firstKey = rangeKeys[range];
         }
     }
 

@@ -162,7 +162,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
                         work,
                         outboundReads,
                         inboundReads,
-                        new WorkRequestPayloadSource(work, local),
+                        local,
                         new FpduSender(null, FpduBatchPool.plain(DirectMemoryBudget.jvm())),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {

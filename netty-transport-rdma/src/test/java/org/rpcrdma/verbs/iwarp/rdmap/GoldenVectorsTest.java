@@ -106,8 +106,7 @@ class GoldenVectorsTest {
         }
         int header = 2 + segment.headerBytes;
         assertThat(recorder.payload.array())
-                .isEqualTo(
-                        Arrays.copyOfRange(vector.bytes, header, header + segment.payloadBytes));
+                .isEqualTo(Arrays.copyOfRange(vector.bytes, header, header + segment.payloadBytes));
     }
 
     @ParameterizedTest
