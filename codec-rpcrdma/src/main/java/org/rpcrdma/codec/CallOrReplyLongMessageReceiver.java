@@ -102,7 +102,7 @@ final class CallOrReplyLongMessageReceiver {
     private CallOrReplyLongMessageState.Memory firstMemory(
             ChannelHandlerContext ctx, CallOrReplyLongMessageState message, boolean isAwaited) {
         InboundMessageReadListPull pull = message.pull();
-        boolean mayWait = isAwaited || pulls.unclassified() < responder.credits().maximum();
+        boolean mayWait = isAwaited || pulls.unclassified() < responder.credits.maximum;
         if (mayWait && pulls.mustHold(pull)) {
             pulls.hold(pull, () -> memoryIsBack(ctx, message));
             return CallOrReplyLongMessageState.Memory.LATER;

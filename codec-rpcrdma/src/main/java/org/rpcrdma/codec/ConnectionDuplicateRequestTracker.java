@@ -54,17 +54,17 @@ final class ConnectionDuplicateRequestTracker {
      * served} keeps its message.
      */
     boolean tryAdmit(InboundCall served, OncRpcHeaderDecoder rpc) {
-        if (!cache.covers(rpc.program(), rpc.version(), rpc.procedure())) {
+        if (!cache.covers(rpc.program, rpc.version, rpc.procedure)) {
             return true;
         }
-        InetAddress client = link.channel().remoteAddress().getAddress();
+        InetAddress client = link.channel.remoteAddress().getAddress();
         DuplicateRequestCache.Call call =
                 new DuplicateRequestCache.Call(
                         client,
                         served.xid,
-                        rpc.program(),
-                        rpc.version(),
-                        rpc.procedure(),
+                        rpc.program,
+                        rpc.version,
+                        rpc.procedure,
                         served.request.wholeLength(),
                         checksum(served));
         Waiting waiter = new Waiting(served, call);
@@ -73,7 +73,7 @@ final class ConnectionDuplicateRequestTracker {
             case NEW -> executing.put(served.xid, call);
             case IN_PROGRESS -> {
                 waiting.put(served.xid, waiter);
-                link.metrics().increment(RpcRdmaCounter.DUPLICATES_WAITING);
+                link.metrics.increment(RpcRdmaCounter.DUPLICATES_WAITING);
             }
             case DONE -> {
                 served.request.release();
@@ -97,7 +97,7 @@ final class ConnectionDuplicateRequestTracker {
     }
 
     private void replay(InboundCall served, ByteBuf reply) {
-        link.metrics().increment(RpcRdmaCounter.DUPLICATES_REPLAYED);
+        link.metrics.increment(RpcRdmaCounter.DUPLICATES_REPLAYED);
         target.replay(served, reply);
     }
 
@@ -189,7 +189,7 @@ final class ConnectionDuplicateRequestTracker {
         }
         try {
             lastCall =
-                    link.channel()
+                    link.channel
                             .eventLoop()
                             .schedule(
                                     () -> {},
@@ -263,7 +263,7 @@ final class ConnectionDuplicateRequestTracker {
         /** Runs a task on the event loop; {@code false} when the loop has ended, and the connection with it. */
         private boolean tryExecute(Runnable task) {
             try {
-                link.channel().eventLoop().execute(task);
+                link.channel.eventLoop().execute(task);
                 return true;
             } catch (RejectedExecutionException e) {
                 return false;

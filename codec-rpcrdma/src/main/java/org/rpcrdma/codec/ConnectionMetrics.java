@@ -89,7 +89,7 @@ final class ConnectionMetrics {
 
     /** The current time for {@link #callEnded} and {@link #creditGot}; 0 without listeners. */
     long startTime() {
-        return all.listeners().length == 0 && !RpcRdmaFlightEvents.areCallsOn()
+        return all.listeners.length == 0 && !RpcRdmaFlightEvents.areCallsOn()
                 ? 0
                 : System.nanoTime();
     }
@@ -103,7 +103,7 @@ final class ConnectionMetrics {
         if (start != 0) {
             long nanos = System.nanoTime() - start;
             RpcRdmaFlightEvents.call(role, procedure, outcome, nanos);
-            for (RpcRdmaLatencyListener listener : all.listeners()) {
+            for (RpcRdmaLatencyListener listener : all.listeners) {
                 try {
                     listener.callEnded(role, procedure, outcome, nanos);
                 } catch (Throwable t) {
@@ -122,7 +122,7 @@ final class ConnectionMetrics {
         if (start != 0) {
             long nanos = System.nanoTime() - start;
             RpcRdmaFlightEvents.creditWait(nanos);
-            for (RpcRdmaLatencyListener listener : all.listeners()) {
+            for (RpcRdmaLatencyListener listener : all.listeners) {
                 try {
                     listener.creditGot(nanos);
                 } catch (Throwable t) {

@@ -15,7 +15,9 @@ final class ConnectionProtocolVersions {
     /** {@code null} if version 2 is not configured. */
     private final VersionInlineThresholds two;
 
-    private volatile VersionInlineThresholds current;
+    /** Version of outbound calls now. */
+    volatile VersionInlineThresholds current;
+
     private volatile boolean isSettled;
 
     /** Whether a reply in version 2 was sent or received: both sides know the larger threshold (draft, 5.1). */
@@ -31,14 +33,9 @@ final class ConnectionProtocolVersions {
         isSettled = !speaksTwo;
     }
 
-    /** Version of outbound calls now. */
-    VersionInlineThresholds current() {
-        return current;
-    }
-
     /** Number of the settled version of outbound calls; 0 until settled. */
     int settled() {
-        return isSettled ? current.number() : 0;
+        return isSettled ? current.number : 0;
     }
 
     boolean isSettled() {
@@ -47,16 +44,14 @@ final class ConnectionProtocolVersions {
 
     /** The longest Send in any version. */
     int longestSend() {
-        return two == null
-                ? one.sendThreshold()
-                : Math.max(one.sendThreshold(), two.sendThreshold());
+        return two == null ? one.sendThreshold : Math.max(one.sendThreshold, two.sendThreshold);
     }
 
     /** The longest Send of the peer in any version. */
     int longestReceive() {
         return two == null
-                ? one.receiveThreshold()
-                : Math.max(one.receiveThreshold(), two.receiveThreshold());
+                ? one.receiveThreshold
+                : Math.max(one.receiveThreshold, two.receiveThreshold);
     }
 
     int highest() {
@@ -105,7 +100,7 @@ final class ConnectionProtocolVersions {
      * @return action that waits for the first reply, to run after its write; {@code null} for none
      */
     Runnable follow(int version) {
-        if (isSettled && version == current.number()) {
+        if (isSettled && version == current.number) {
             return null;
         }
         current = version == TransportHeader.VERSION_TWO ? two : one;

@@ -22,21 +22,27 @@ final class ConnectionSharedState {
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(ConnectionSharedState.class);
 
-    private final RdmaChannel channel;
-    private final ChannelInternals internals;
+    final RdmaChannel channel;
+    final ChannelInternals internals;
     private final RpcRdmaConfig config;
-    private final ConnectionMetrics metrics;
+    final ConnectionMetrics metrics;
     private final FlushScheduler flushes;
     private final ProtocolViolationLog problems;
     private final BootstrapPeerState peers;
-    private final boolean isServer;
+
+    /** Whether this is the accepting side. */
+    final boolean isServer;
+
     private volatile PrivateData peer = PrivateData.DEFAULT;
 
     /** {@code null} before active. */
-    private volatile ConnectionProtocolVersions versions;
+    volatile ConnectionProtocolVersions versions;
 
     private boolean takesInvalidate;
-    private boolean bothTakeInvalidate;
+
+    /** Whether a Send may invalidate (RFC 8797, 4.1). */
+    boolean bothTakeInvalidate;
+
     private ReadChunkReplyConfig readChunkReplies;
 
     /** {@code null} unless the connection is captured. */
@@ -58,25 +64,8 @@ final class ConnectionSharedState {
         isServer = channel.parent() != null;
     }
 
-    RdmaChannel channel() {
-        return channel;
-    }
-
-    ChannelInternals internals() {
-        return internals;
-    }
-
     RpcRdmaConfig config() {
         return config;
-    }
-
-    ConnectionMetrics metrics() {
-        return metrics;
-    }
-
-    /** Whether this is the accepting side. */
-    boolean isServer() {
-        return isServer;
     }
 
     void agreed(PrivateData own, PrivateData theirs) {
@@ -90,18 +79,8 @@ final class ConnectionSharedState {
         }
     }
 
-    /** The versions spoken, and the version of outbound calls; {@code null} before active. Any thread. */
-    ConnectionProtocolVersions versions() {
-        return versions;
-    }
-
     PrivateData peer() {
         return peer;
-    }
-
-    /** Whether a Send may invalidate (RFC 8797, 4.1). */
-    boolean bothTakeInvalidate() {
-        return bothTakeInvalidate;
     }
 
     /** Whether outbound calls may have chunks: always in the forward direction. */

@@ -53,12 +53,12 @@ final class CreditGrantController implements ResponderConnectionLoad {
         areCompletionsGranted = beyondGrant > 0;
         this.pulledBytes = pulledBytes;
         this.credits = credits;
-        channel = link.channel();
-        internals = link.internals();
+        channel = link.channel;
+        internals = link.internals;
         policy = link.config().creditPolicy();
         isConstant =
                 link.config().hasConstantCredits() && (waiting == null || areCompletionsGranted);
-        minimum = Math.min(link.config().minimumCredits(), credits.maximum());
+        minimum = Math.min(link.config().minimumCredits(), credits.maximum);
     }
 
     /**
@@ -77,9 +77,9 @@ final class CreditGrantController implements ResponderConnectionLoad {
     /** The grant for the message that is built now. */
     int next() {
         if (isConstant || !channel.isActive()) {
-            return credits.grant(credits.maximum());
+            return credits.grant(credits.maximum);
         }
-        int wanted = Math.min(Math.max(wanted(), minimum), credits.maximum());
+        int wanted = Math.min(Math.max(wanted(), minimum), credits.maximum);
         // A requester that sends no pull completions keeps one credit, and holds no more memory of
         // this side (reliable
         // reply draft, 4.1.3; RFC 5666, 11).
@@ -136,7 +136,7 @@ final class CreditGrantController implements ResponderConnectionLoad {
     private int arriving() {
         int calls = credits.outstanding();
         return areCompletionsGranted
-                ? Math.min(calls + credits.unanswered() + waiting.count(), credits.maximum())
+                ? Math.min(calls + credits.unanswered() + waiting.count(), credits.maximum)
                 : calls;
     }
 
@@ -168,7 +168,7 @@ final class CreditGrantController implements ResponderConnectionLoad {
 
     @Override
     public int maximumCredits() {
-        return credits.maximum();
+        return credits.maximum;
     }
 
     @Override

@@ -42,7 +42,7 @@ final class CreditHandler extends CodecStageHandler {
         if (message instanceof OutboundCall call) {
             writeCall(call, promise);
         } else if (message instanceof InboundCall) {
-            responder.credits().answered();
+            responder.credits.answered();
             toNetwork(message, promise);
         } else if (message instanceof RdmaDoneMessage completion) {
             complete(ctx, completion);
@@ -60,24 +60,26 @@ final class CreditHandler extends CodecStageHandler {
 
     private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
         requester.takeGrant(call);
-        if (!call.isCancelled()) {
+        if (!call.isCancelled) {
             toUser(call);
         } else {
-            if (call.reply.pull() != null) {
+            if (call.reply.pull != null) {
                 complete(ctx, call.completion());
             }
             requester.finish(call);
         }
-        drain();
+        if (!queue.isEmpty()) {
+            drain();
+        }
     }
 
     private void writeCall(OutboundCall call, ChannelPromise promise) {
         if (queue.isEmpty() && maySend(call)) {
             send(call, promise);
         } else if (queue.size() < link.config().maxQueuedCalls()) {
-            call.queue(promise, link.metrics().startTime());
+            call.queue(promise, link.metrics.startTime());
             queue.add(call);
-            link.metrics().increment(RpcRdmaCounter.CALLS_QUEUED);
+            link.metrics.increment(RpcRdmaCounter.CALLS_QUEUED);
             publishWaiting();
         } else {
             requester.fail(
@@ -86,21 +88,21 @@ final class CreditHandler extends CodecStageHandler {
     }
 
     private boolean maySend(OutboundCall call) {
-        return requester.credits().allowed() > 0 && requester.hasRoom(call);
+        return requester.credits.allowed() > 0 && requester.hasRoom(call);
     }
 
     private void drain() {
         while (!queue.isEmpty() && maySend(queue.peek())) {
             OutboundCall call = queue.poll();
             publishWaiting();
-            link.metrics().creditGot(call.queuedNanos());
+            link.metrics.creditGot(call.queuedNanos());
             send(call, call.dequeue());
             link.flushes().request();
         }
     }
 
     private void publishWaiting() {
-        link.metrics().set(RpcRdmaGauge.CALLS_WAITING, queue.size());
+        link.metrics.set(RpcRdmaGauge.CALLS_WAITING, queue.size());
     }
 
     private void send(OutboundCall call, ChannelPromise promise) {
@@ -114,7 +116,7 @@ final class CreditHandler extends CodecStageHandler {
 
     /** Sends a pull completion. It uses the credit that its reply has returned, and does not wait behind calls. */
     private void complete(ChannelHandlerContext ctx, RdmaDoneMessage completion) {
-        requester.credits().completionSent();
+        requester.credits.completionSent();
         ctx.write(completion);
         link.flushes().request();
     }
@@ -122,10 +124,10 @@ final class CreditHandler extends CodecStageHandler {
     /** A cancelled call that was sent keeps its credit: the responder may still answer (RFC 8166, 4.4.1). */
     private void cancel(RpcRdmaCancel cancel) {
         OutboundCall call = requester.call(cancel.xid());
-        if (call == null || call.isCancelled()) {
+        if (call == null || call.isCancelled) {
             return;
         }
-        link.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
+        link.metrics.increment(RpcRdmaCounter.CALLS_CANCELLED);
         if (call.isQueued()) {
             queue.remove(call);
             publishWaiting();
@@ -144,7 +146,7 @@ final class CreditHandler extends CodecStageHandler {
             toUser(call);
             return;
         }
-        ResponderCredits credits = responder.credits();
+        ResponderCredits credits = responder.credits;
         String problem =
                 "the peer has "
                         + credits.unanswered()

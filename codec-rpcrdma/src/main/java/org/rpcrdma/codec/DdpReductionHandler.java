@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
+import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 
@@ -32,6 +33,9 @@ final class DdpReductionHandler extends CodecStageHandler
     /** First words of the message being written. */
     private final OncRpcHeaderDecoder outbound = new OncRpcHeaderDecoder();
 
+    private final BindingRegistry bindings;
+    private final boolean annotatesCalls;
+
     /** {@code null} without a cache. */
     private final ConnectionDuplicateRequestTracker duplicates;
 
@@ -41,7 +45,7 @@ final class DdpReductionHandler extends CodecStageHandler
     DdpReductionHandler(RpcRdmaConnection connection, DuplicateRequestCache cache) {
         this.connection = connection;
         link = connection.link();
-        metrics = link.metrics();
+        metrics = link.metrics;
         requester = connection.requester();
         responder = connection.responder();
         callPlan = new OutboundCallChunkPlanner(link, outbound);
@@ -49,6 +53,8 @@ final class DdpReductionHandler extends CodecStageHandler
         callChecks = new InboundCallDdpEligibilityValidator(link);
         replyPlan = new OutboundReplyChunkPlanner(link);
         marks = new OutboundRecordMarkRemover(connection);
+        bindings = link.config().bindings();
+        annotatesCalls = link.config().annotatedCalls();
         duplicates =
                 cache == null ? null : new ConnectionDuplicateRequestTracker(link, cache, this);
     }
@@ -66,7 +72,7 @@ final class DdpReductionHandler extends CodecStageHandler
     void removed(ChannelHandlerContext ctx) {
         if (duplicates != null) {
             duplicates.close();
-            if (connection.isClosed() && duplicates.isExecuting()) {
+            if (connection.isClosed && duplicates.isExecuting()) {
                 ctx.pipeline().addLast(new OutboundLateReplyCacheHandler(duplicates));
             }
         }
@@ -106,16 +112,16 @@ final class DdpReductionHandler extends CodecStageHandler
             ByteBuf message,
             boolean hasType,
             ChannelPromise promise) {
-        if (connection.isClosed() && duplicates != null) {
+        if (connection.isClosed && duplicates != null) {
             duplicates.answeredLate(written);
         }
         Exception problem = problem(message, hasType);
         if (problem != null) {
             refuse(written, promise, problem);
-        } else if (outbound.type() == OncRpcHeaderDecoder.CALL) {
-            writeCall(written, outbound.xid(), promise);
+        } else if (outbound.type == OncRpcHeaderDecoder.CALL) {
+            writeCall(written, outbound.xid, promise);
         } else {
-            writeReply(ctx, written, outbound.xid(), promise);
+            writeReply(ctx, written, outbound.xid, promise);
         }
     }
 
@@ -136,7 +142,7 @@ final class DdpReductionHandler extends CodecStageHandler
                             + message.readableBytes()
                             + " bytes (expected: XID, message type and more)");
         }
-        int type = outbound.type();
+        int type = outbound.type;
         if (!OncRpcHeaderDecoder.isType(type)) {
             return new IllegalArgumentException(
                     "RPC message of type "
@@ -196,7 +202,7 @@ final class DdpReductionHandler extends CodecStageHandler
         }
         call.answered();
         if (duplicates != null) {
-            duplicates.answered(xid, call.reply.payload.stream(), call.reply.payload.parts());
+            duplicates.answered(xid, call.reply.payload.stream, call.reply.payload.parts);
         }
         InboundMessageRefusal refusal;
         try {
@@ -218,7 +224,7 @@ final class DdpReductionHandler extends CodecStageHandler
             ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
         responder.refuse(call, InboundMessageRefusal.systemError(cause));
         if (duplicates != null) {
-            duplicates.answered(call.xid, call.reply.payload.stream(), call.reply.payload.parts());
+            duplicates.answered(call.xid, call.reply.payload.stream, call.reply.payload.parts);
         }
         ctx.write(call);
         promise.tryFailure(MarshalException.ofReply(cause));
@@ -239,7 +245,7 @@ final class DdpReductionHandler extends CodecStageHandler
 
     private void receiveReply(OutboundCall call) {
         Object delivered = null;
-        if (call.reply.failure() == null) {
+        if (call.reply.failure == null) {
             try {
                 delivered = replyReader.read(call);
             } catch (RpcRdmaException e) {
@@ -248,10 +254,10 @@ final class DdpReductionHandler extends CodecStageHandler
                 requester.spoil(call, new LocalReplyDecodeException(t));
             }
         }
-        if (call.reply.failure() != null) {
-            delivered = new CallFailureMessage(call.xid(), call.reply.failure());
+        if (call.reply.failure != null) {
+            delivered = new CallFailureMessage(call.xid, call.reply.failure);
         }
-        long start = call.request.startNanos();
+        long start = call.request.startNanos;
         if (start != 0) {
             String procedure = call.request.procedure.name();
             metrics.callEnded(RpcRdmaRole.REQUESTER, procedure, call.outcome(), start);
@@ -289,11 +295,11 @@ final class DdpReductionHandler extends CodecStageHandler
                 (call.chunks.header.writes().chunks() > 0 || duplicates != null)
                         && rpc.decode(whole, whole.readerIndex(), whole.writerIndex());
         if (isDecoded) {
-            request.procedure.of(rpc, link.config().bindings());
+            request.procedure.of(rpc, bindings);
         }
         if (request.startNanos != 0
                 && (isDecoded || rpc.decode(whole, whole.readerIndex(), whole.writerIndex()))) {
-            request.name(UpperLayerBindingInvoker.name(rpc, link.config().bindings()));
+            request.name(UpperLayerBindingInvoker.name(rpc, bindings));
         }
         if (duplicates == null || !isDecoded || duplicates.tryAdmit(call, rpc)) {
             handOn(call);
@@ -304,9 +310,7 @@ final class DdpReductionHandler extends CodecStageHandler
         // Hadoop's parser takes positions for indexes; so the message begins at index 0.
         ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
-                link.config().annotatedCalls()
-                        ? InboundCallDdpEligibilityValidator.inParts(call, whole)
-                        : whole;
+                annotatesCalls ? InboundCallDdpEligibilityValidator.inParts(call, whole) : whole;
         call.request.handOver();
         call.delivered();
         toUser(message);

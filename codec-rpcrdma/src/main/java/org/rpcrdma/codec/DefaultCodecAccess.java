@@ -52,7 +52,7 @@ final class DefaultCodecAccess extends CodecAccess {
 
     @Override
     public void increment(RpcRdmaConnection connection, RpcRdmaCounter counter) {
-        connection.link().metrics().increment(counter);
+        connection.link().metrics.increment(counter);
     }
 
     @Override
@@ -62,7 +62,7 @@ final class DefaultCodecAccess extends CodecAccess {
 
     @Override
     public RpcRdmaLatencyListener[] listeners(RpcRdmaMetrics metrics) {
-        return metrics.listeners();
+        return metrics.listeners;
     }
 
     // ------------------------------------------------------------------ messages
@@ -99,7 +99,7 @@ final class DefaultCodecAccess extends CodecAccess {
             ByteBuf payload = RpcMessage.payloadOf(call);
             int start = payload.readerIndex();
             int end = payload.writerIndex();
-            if (!rpc.decode(payload, start, end) || !rpc.isReductionAllowed()) {
+            if (!rpc.decode(payload, start, end) || !rpc.reductionAllowed) {
                 // RPCSEC_GSS has wrapped the arguments, which the binding could not parse.
                 return false;
             }
@@ -109,7 +109,7 @@ final class DefaultCodecAccess extends CodecAccess {
                 UserExceptionLog.failed("an upper-layer binding", e);
                 return false;
             }
-            arguments.wrap(payload, start, rpc.argumentsIndex(), end, reduction(call));
+            arguments.wrap(payload, start, rpc.argumentsIndex, end, reduction(call));
             return procedure.evaluateIdempotence(arguments);
         }
     }

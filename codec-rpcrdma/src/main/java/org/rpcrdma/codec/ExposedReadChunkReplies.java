@@ -152,7 +152,7 @@ final class ExposedReadChunkReplies {
         }
         publish();
         bytes += reply.bytes();
-        reply.deadline = link.internals().nanoTime() + limits.completionTimeoutNanos();
+        reply.deadline = link.internals.nanoTime() + limits.completionTimeoutNanos();
         reply.previous = newest;
         if (newest == null) {
             oldest = reply;
@@ -177,7 +177,7 @@ final class ExposedReadChunkReplies {
 
     private void arm(long nanos) {
         try {
-            timer = link.channel().eventLoop().schedule(this::wake, nanos, TimeUnit.NANOSECONDS);
+            timer = link.channel.eventLoop().schedule(this::wake, nanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException e) {
             timer = null; // the event loop shuts down, and closes the connection
         }
@@ -185,7 +185,7 @@ final class ExposedReadChunkReplies {
 
     private void wake() {
         timer = null;
-        long now = link.internals().nanoTime();
+        long now = link.internals.nanoTime();
         expire(now);
         if (oldest != null && timer == null) {
             arm(Math.max(0, oldest.deadline - now));
@@ -197,7 +197,7 @@ final class ExposedReadChunkReplies {
         while (oldest != null && oldest.deadline - now <= 0) {
             ExposedReadChunkReply late = oldest;
             byXid.remove(late.xid);
-            link.metrics().increment(RpcRdmaCounter.READ_CHUNK_REPLIES_EXPIRED);
+            link.metrics.increment(RpcRdmaCounter.READ_CHUNK_REPLIES_EXPIRED);
             link.problem(late.xid, "no pull completion in time", "the reply is freed");
             end(late);
         }
@@ -221,12 +221,12 @@ final class ExposedReadChunkReplies {
         recycle(reply);
         if (!held.isEmpty() && !isWritingDue) {
             isWritingDue = true;
-            link.channel().eventLoop().execute(this::writeHeld);
+            link.channel.eventLoop().execute(this::writeHeld);
         }
     }
 
     private void publish() {
-        link.metrics().set(RpcRdmaGauge.REPLIES_WAITING, byXid.size());
+        link.metrics.set(RpcRdmaGauge.REPLIES_WAITING, byXid.size());
     }
 
     private void recycle(ExposedReadChunkReply reply) {

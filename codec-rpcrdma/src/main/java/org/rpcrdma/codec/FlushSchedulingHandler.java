@@ -48,13 +48,13 @@ final class FlushSchedulingHandler extends CodecStageHandler {
         int written = flushes.wrote();
         if (written >= FlushScheduler.WORTH
                 && isHalfOfTheCalls(written)
-                && link.internals().flushesInParts()) {
+                && link.internals.flushesInParts()) {
             flushes.flush();
         }
     }
 
     private boolean isHalfOfTheCalls(int written) {
-        int inFlight = requester.isOpen() ? requester.credits().inFlight() : 0;
+        int inFlight = requester.isOpen() ? requester.credits.inFlight : 0;
         return inFlight > 0 && written >= inFlight / 2;
     }
 

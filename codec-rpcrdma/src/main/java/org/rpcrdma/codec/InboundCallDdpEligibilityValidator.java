@@ -39,12 +39,12 @@ final class InboundCallDdpEligibilityValidator {
     InboundMessageRefusal check(InboundCall call) throws FaultyUpperLayerBindingException {
         ByteBuf whole = call.request.message;
         ReassembledPayloadStreamLayout layout = call.request.pull.layout();
-        if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.isReductionAllowed()) {
+        if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.reductionAllowed) {
             return NOT_ELIGIBLE;
         }
         procedure.of(rpc, link.config().bindings());
         ReducedItemPredicate reduction = layout.isApart() ? layout : ReducedItemPredicate.NONE;
-        cursor.wrap(whole, 0, rpc.argumentsIndex(), whole.writerIndex(), reduction);
+        cursor.wrap(whole, 0, rpc.argumentsIndex, whole.writerIndex(), reduction);
         boolean isMalformed = !procedure.walkArguments(cursor);
         for (int chunk = 0; chunk < layout.chunks(); chunk++) {
             int item = OutboundDdpEligibilityValidator.find(cursor, layout.position(chunk));

@@ -36,15 +36,16 @@ final class InboundCallReceiver {
      */
     InboundCall receive(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
+        boolean hasChunks = header.hasChunks();
         InboundMessageRefusal refusal = errors.ofCall(header);
-        if (refusal == null) {
+        if (refusal == null && hasChunks) {
             refusal = errors.ofChunks(header, true);
         }
         if (refusal != null) {
             errors.refuse(ctx, header, refusal);
             return null;
         }
-        boolean hasReads = header.hasChunks() && header.reads().segments() > 0;
+        boolean hasReads = hasChunks && header.reads().segments() > 0;
         InboundMessageReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {
@@ -56,11 +57,10 @@ final class InboundCallReceiver {
         }
         InboundCall call = newCall(header, pull);
         if (!call.request.isLong) {
-            link.metrics()
-                    .add(
-                            RpcRdmaRole.RESPONDER,
-                            RpcRdmaCounter.INLINE_BYTES,
-                            message.writerIndex() - payload);
+            link.metrics.add(
+                    RpcRdmaRole.RESPONDER,
+                    RpcRdmaCounter.INLINE_BYTES,
+                    message.writerIndex() - payload);
             call.request.takeInline(message.readerIndex(payload));
         }
         return call;
@@ -75,14 +75,14 @@ final class InboundCallReceiver {
 
     private InboundCall newCall(TransportHeader header, InboundMessageReadListPull pull) {
         InboundCall call = responder.newCall(header.xid(), header.version());
-        ConnectionMetrics metrics = link.metrics();
+        ConnectionMetrics metrics = link.metrics;
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         long start = metrics.startTime();
         call.request.begin(start, isLong, pull);
         if (start != 0) {
             responder.ages().add(call, start);
         }
-        call.chunks.take(header, link.bothTakeInvalidate());
+        call.chunks.take(header, link.bothTakeInvalidate);
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         metrics.countCall(RpcRdmaRole.RESPONDER, call.chunks.header, isLong);
         return call;

@@ -34,8 +34,8 @@ final class InboundChunkListValidator {
             int payload,
             ReassembledPayloadStreamLayout layout) {
         boolean isNomsg = header.proc() == TransportHeader.RDMA_NOMSG;
-        if (header.isPlain()) { // no lists to validate
-            return header.payloadXid() == header.xid() ? null : OTHER_XID;
+        if (header.isPlain) { // no lists to validate
+            return header.payloadXid == header.xid() ? null : OTHER_XID;
         }
         ReadList reads = header.reads();
         boolean hasPositionZero = reads.hasChunkAt(0);
@@ -64,7 +64,7 @@ final class InboundChunkListValidator {
             }
         }
         // The reply repeats these lists, and a header cannot be chunked (3.5.1).
-        VersionInlineThresholds protocol = link.versions().ofReply(header.version());
+        VersionInlineThresholds protocol = link.versions.ofReply(header.version());
         if (protocol.sendRoom(header.replyListsBytes()) < 0) {
             return InboundMessageRefusal.chunkError(
                     "chunk lists longer than the reply's inline threshold");
@@ -95,8 +95,8 @@ final class InboundChunkListValidator {
             TransportHeader header,
             int payload,
             ReassembledPayloadStreamLayout layout) {
-        if (header.isPlain() && offered.writes().chunks() == 0) {
-            return header.payloadXid() == header.xid() ? null : OTHER_XID.problem();
+        if (header.isPlain && !offered.hasChunks()) {
+            return header.payloadXid == header.xid() ? null : OTHER_XID.problem();
         }
         if (layout == null && header.reads().segments() > 0) {
             return "reply with a Read list";

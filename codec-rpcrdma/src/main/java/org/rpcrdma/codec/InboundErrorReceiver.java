@@ -38,7 +38,7 @@ final class InboundErrorReceiver {
             link.drop(RpcRdmaCounter.DROPPED_ERROR, header.xid(), problem);
             return null;
         }
-        link.metrics().increment(RpcRdmaCounter.ERRORS_RECEIVED);
+        link.metrics.increment(RpcRdmaCounter.ERRORS_RECEIVED);
         call.answered(header.credit());
         if (error == null) {
             // Whatever the error means, the responder does not speak this version 2: do not wait
@@ -54,7 +54,7 @@ final class InboundErrorReceiver {
 
     /** Whether the error answers the probe for version 2 (draft, 5), until then the only call in flight. */
     private boolean isFirstOfVersionTwo(int xid) {
-        return requester.call(xid) != null && !link.isServer() && !link.versions().isSettled();
+        return requester.call(xid) != null && !link.isServer && !link.versions.isSettled();
     }
 
     /** Reason why the error does not match the call; {@code null} if it matches. */
@@ -72,7 +72,7 @@ final class InboundErrorReceiver {
             case RdmaErrorMessage.ERR_VERS ->
                     new UnsupportedVersionException(error.lowest(), error.highest());
             case RdmaErrorMessage.INVAL_OPTION ->
-                    new UnknownOptionalOperationException(call.request.option().type());
+                    new UnknownOptionalOperationException(call.request.option.type());
             default -> remoteChunkException(call);
         };
     }
@@ -80,7 +80,7 @@ final class InboundErrorReceiver {
     private RemoteChunkException remoteChunkException(OutboundCall call) {
         WriteList writes = call.header.writes();
         return new RemoteChunkException(
-                call.protocol().receiveThreshold(),
+                call.protocol.receiveThreshold,
                 writes.sum(0, writes.segments()),
                 call.header.reply().chunkLength(),
                 call.request.replyLimit(),

@@ -110,14 +110,14 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
         int total = layout.total();
         reason = pulls.count(total);
         if (reason != null) {
-            RpcRdmaFlightEvents.noMemory(link.channel(), total, reason);
+            RpcRdmaFlightEvents.noMemory(link.channel, total, reason);
             return false;
         }
         countedBytes = total;
         try {
             if (isBegunByPeer) {
                 // The peer decides how much, and when the data arrive.
-                link.internals().incompleteBegins(total);
+                link.internals.incompleteBegins(total);
                 incompleteBytes = total;
             }
             memory = link.buffer(total);
@@ -127,7 +127,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
             pulls.discount(total);
             countedBytes = 0;
             completed(); // the next attempt counts again
-            RpcRdmaFlightEvents.noMemory(link.channel(), total, reason);
+            RpcRdmaFlightEvents.noMemory(link.channel, total, reason);
             return false;
         }
     }
@@ -205,7 +205,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
     }
 
     private void read(int index, int length, int handle, long offset) {
-        link.metrics().add(RpcRdmaCounter.READ_BYTES, length);
+        link.metrics.add(RpcRdmaCounter.READ_BYTES, length);
         pendingReads++;
         ByteBuf sink = memory.retainedSlice(index, length);
         context.write(new RdmaRead(sink, handle, offset)).addListener(this);
@@ -218,7 +218,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
             boolean isLost =
                     read.cause() instanceof WorkRequestFailedException
                             || read.cause() instanceof ClosedChannelException
-                            || !link.channel().isActive();
+                            || !link.channel.isActive();
             isRefused |= !isLost;
             if (isCall) {
                 link.blame(xid, read.cause());
@@ -247,7 +247,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
 
     private void completed() {
         if (incompleteBytes > 0) {
-            link.internals().incompleteEnds(incompleteBytes);
+            link.internals.incompleteEnds(incompleteBytes);
             incompleteBytes = 0;
         }
     }

@@ -61,7 +61,7 @@ final class InboundMessageRefuser {
     /** Refusal of a message in an unsupported version: answered if it may be a call (RFC 8166, 4.5.1). */
     InboundMessageRefusal ofVersion(TransportHeader header) {
         boolean isAnswered =
-                link.isServer() || (responder.isOpen() && requester.call(header.xid()) == null);
+                link.isServer || (responder.isOpen() && requester.call(header.xid()) == null);
         InboundMessageRefusal refusal = InboundMessageRefusal.unsupportedVersion(header.version());
         return isAnswered
                 ? refusal
@@ -78,7 +78,7 @@ final class InboundMessageRefuser {
             InboundRpcMessageType messageType, RpcRdmaCounter dropped, String what) {
         boolean isCall =
                 messageType == InboundRpcMessageType.UNKNOWN
-                        ? link.isServer()
+                        ? link.isServer
                         : messageType == InboundRpcMessageType.CALL && responder.isOpen();
         return isCall
                 ? InboundMessageRefusal.chunkError(what)
@@ -107,7 +107,7 @@ final class InboundMessageRefuser {
         ByteBuf out = buffer(RdmaErrorMessage.ERR_VERS_BYTES);
         if (out != null) {
             RdmaErrorMessage.encodeVersions(
-                    out, header.xid(), header.version(), grant(), link.versions().highest());
+                    out, header.xid(), header.version(), grant(), link.versions.highest());
             sendError(ctx, out, ChannelFutureListener.CLOSE_ON_FAILURE);
         }
     }
@@ -156,7 +156,7 @@ final class InboundMessageRefuser {
             return;
         }
         RdmaErrorMessage.encode(
-                out, call.xid, call.protocol.number(), grant(), RdmaErrorMessage.ERR_CHUNK);
+                out, call.xid, call.protocol.number, grant(), RdmaErrorMessage.ERR_CHUNK);
         responder.finish(call);
         ctx.write(out, promise.unvoid().addListener(responder.chunkErrorSent()));
     }

@@ -19,7 +19,7 @@ final class InboundOptionalOperationReceiver {
         link = connection.link();
         requester = connection.requester();
         responder = connection.responder();
-        this.metrics = link.metrics();
+        this.metrics = link.metrics;
         this.errors = errors;
     }
 
@@ -86,7 +86,7 @@ final class InboundOptionalOperationReceiver {
     private boolean receiveReply(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
         OutboundCall call = requester.unanswered(header.xid());
-        OptionalOperationMessage asked = call == null ? null : call.request.option();
+        OptionalOperationMessage asked = call == null ? null : call.request.option;
         if (asked == null || asked.type() != type) {
             link.drop(
                     RpcRdmaCounter.DROPPED_UNKNOWN_XID,

@@ -54,7 +54,7 @@ final class InboundPullMemoryBudget {
         publish();
         if (!held.isEmpty() && !isReadingDue) {
             isReadingDue = true;
-            link.channel().eventLoop().execute(this::readHeld);
+            link.channel.eventLoop().execute(this::readHeld);
         }
         spares.give(pull);
     }
@@ -84,7 +84,7 @@ final class InboundPullMemoryBudget {
     }
 
     private void publish() {
-        link.metrics().set(RpcRdmaGauge.READ_BYTES_HELD, bytes);
+        link.metrics.set(RpcRdmaGauge.READ_BYTES_HELD, bytes);
     }
 
     private boolean hasRoom(int more) {

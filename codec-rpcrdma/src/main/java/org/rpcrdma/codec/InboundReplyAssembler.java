@@ -30,7 +30,7 @@ final class InboundReplyAssembler {
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
     Object read(OutboundCall call) throws RpcRdmaException, FaultyUpperLayerBindingException {
-        if (call.chunks.sinks.count() == 0 && !call.request.payload.isInParts()) {
+        if (call.chunks.sinks.count == 0 && !call.request.payload.isInParts()) {
             return call.reply.takeStream();
         }
         ByteBuf stream = call.reply.stream();
@@ -38,12 +38,12 @@ final class InboundReplyAssembler {
         WriteList returned = call.header.writes();
         XdrCursor results = cursor.wrap(stream, start, start, start, ReducedItemPredicate.NONE);
         chunks.of(returned);
-        if (call.chunks.sinks.count() > 0) {
+        if (call.chunks.sinks.count > 0) {
             walk(call, stream, results);
             check(returned, results);
         }
         results.release();
-        if (call.request.payload.parts().sinks() > 0) {
+        if (call.request.payload.parts.sinks() > 0) {
             return inParts(call, call.reply.takeStream(), returned, results);
         }
         ByteBuf whole = insertResults(call, stream, results);
@@ -86,7 +86,7 @@ final class InboundReplyAssembler {
             if (placed != length) {
                 // Some responders write round-up although 3.4.6.2 forbids it: the count word
                 // decides.
-                link.metrics().increment(RpcRdmaCounter.ROUND_UPS_PLACED);
+                link.metrics.increment(RpcRdmaCounter.ROUND_UPS_PLACED);
             }
         }
     }
@@ -94,7 +94,7 @@ final class InboundReplyAssembler {
     /** Builds the reply with the sinks of the user; takes over the payload. */
     private RpcMessage inParts(
             OutboundCall call, ByteBuf payload, WriteList returned, XdrCursor results) {
-        RpcMessage offered = call.request.payload.parts();
+        RpcMessage offered = call.request.payload.parts;
         RpcMessage reply = new RpcMessage(payload);
         try {
             addResults(reply, offered, returned, results);
@@ -167,7 +167,7 @@ final class InboundReplyAssembler {
     private ByteBuf composed(OutboundCall call, ByteBuf stream, XdrCursor results, int reduced) {
         int room = call.roomAroundSink();
         CompositeByteBuf whole =
-                link.channel().alloc().compositeDirectBuffer(2 * reduced + reduced + 1);
+                link.channel.alloc().compositeDirectBuffer(2 * reduced + reduced + 1);
         int index = stream.readerIndex();
         for (int i = 0; i < results.items(); i++) {
             if (!results.isItemReduced(i)) {

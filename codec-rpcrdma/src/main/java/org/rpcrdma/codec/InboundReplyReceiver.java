@@ -25,7 +25,7 @@ final class InboundReplyReceiver {
             InboundChunkListValidator checks,
             OutboundCallEncoder encoder) {
         this.link = link;
-        metrics = link.metrics();
+        metrics = link.metrics;
         this.requester = requester;
         this.pulls = pulls;
         this.checks = checks;
@@ -72,7 +72,7 @@ final class InboundReplyReceiver {
             return null;
         }
         int inline = 0;
-        if (!call.reply.isLong()) {
+        if (!call.reply.isLong) {
             inline = message.writerIndex() - payload;
             call.reply.stream(message.readerIndex(payload));
         }
@@ -122,7 +122,7 @@ final class InboundReplyReceiver {
         if (call.request.isOption()) {
             return "RPC reply to an optional operation";
         }
-        return header.version() == call.protocol().number()
+        return header.version() == call.protocol.number
                 ? null
                 : "reply in version " + header.version() + " (expected: that of the call)";
     }
@@ -131,7 +131,7 @@ final class InboundReplyReceiver {
     private boolean tryCompleteCall(
             OutboundCall call, TransportHeader header, InboundMessageReadListPull pull) {
         call.answered(header.credit());
-        if (!link.channel().isActive()) {
+        if (!link.channel.isActive()) {
             if (pull != null) {
                 pull.free();
             }
@@ -145,7 +145,7 @@ final class InboundReplyReceiver {
     }
 
     private OutboundCall counted(OutboundCall call, int inlineBytes, String problem) {
-        metrics.countReply(call.header, call.reply.isLong(), inlineBytes);
+        metrics.countReply(call.header, call.reply.isLong, inlineBytes);
         if (problem != null) {
             requester.spoil(call, new ReplyPullException(problem));
         }
@@ -157,8 +157,8 @@ final class InboundReplyReceiver {
      * 4.1.3).
      */
     private void completeUnknown(ChannelHandlerContext ctx, TransportHeader header) {
-        requester.credits().completionDue();
-        requester.credits().completionSent();
+        requester.credits.completionDue();
+        requester.credits.completionSent();
         ctx.write(encoder.encode(RdmaDoneMessage.plain(header.xid(), header.version())));
         link.flushes().request();
     }

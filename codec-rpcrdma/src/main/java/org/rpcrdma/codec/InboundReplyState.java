@@ -15,25 +15,25 @@ final class InboundReplyState {
     private ByteBuf stream;
 
     /** Pull of a reply in Read chunks. Owned. */
-    private InboundMessageReadListPull pull;
+    InboundMessageReadListPull pull;
 
     /** The answer to an optional operation. Owned. */
     private OptionalOperationMessage option;
 
     /** Whether the reply came in the Reply chunk or in a Position Zero Read chunk. */
-    private boolean isLong;
+    boolean isLong;
 
     /** The credit word of the answer, unsigned. */
-    private int credit;
+    int credit;
 
     /** Whether the credit word is outdated: only the end of a pull has shown that the message is a reply. */
-    private boolean isCreditOld;
+    boolean isCreditOld;
 
     /** The answer was RDMA_ERROR. */
-    private boolean isRefused;
+    boolean isRefused;
 
     /** Exception for the user in the place of a reply. */
-    private RpcRdmaException failure;
+    RpcRdmaException failure;
 
     /** Begins any answer. */
     void begin(int granted) {
@@ -95,32 +95,6 @@ final class InboundReplyState {
         OptionalOperationMessage taken = option;
         option = null;
         return taken;
-    }
-
-    /** {@code null} without Read chunks. */
-    InboundMessageReadListPull pull() {
-        return pull;
-    }
-
-    boolean isLong() {
-        return isLong;
-    }
-
-    int credit() {
-        return credit;
-    }
-
-    boolean isCreditOld() {
-        return isCreditOld;
-    }
-
-    boolean isRefused() {
-        return isRefused;
-    }
-
-    /** {@code null} when there is a reply. */
-    RpcRdmaException failure() {
-        return failure;
     }
 
     /** Releases everything. */

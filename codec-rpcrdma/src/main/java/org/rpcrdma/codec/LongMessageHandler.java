@@ -21,9 +21,11 @@ final class LongMessageHandler extends CodecStageHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof InboundCall call) {
+        if (message instanceof InboundCall call
+                && (call.request.pull != null || call.request.isLong)) {
             inbound.receive(ctx, call);
-        } else if (message instanceof OutboundCall call) {
+        } else if (message instanceof OutboundCall call
+                && (call.reply.pull != null || call.reply.isLong)) {
             outbound.receive(ctx, call);
         } else {
             toUser(message);

@@ -37,8 +37,8 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
     }
 
     private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
-        if (call.reply.failure() != null) {
-            CallFailureMessage failure = new CallFailureMessage(call.xid(), call.reply.failure());
+        if (call.reply.failure != null) {
+            CallFailureMessage failure = new CallFailureMessage(call.xid, call.reply.failure);
             requester.finish(call);
             toUser(failure);
             return;
@@ -127,12 +127,12 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
     private void writeReply(
             ChannelHandlerContext ctx, OptionalOperationMessage option, ChannelPromise promise) {
         InboundCall call = responder.call(option.xid());
-        if (!call.protocol.fitsSend(option.encodedBytes())) {
+        if (option.encodedBytes() > call.protocol.sendThreshold) {
             String problem =
                     "reply of "
                             + option.encodedBytes()
                             + " bytes to an optional operation (expected: at most "
-                            + call.protocol.sendThreshold()
+                            + call.protocol.sendThreshold
                             + ')';
             InboundMessageRefusal refusal = InboundMessageRefusal.replyTooLong(problem);
             ctx.write(responder.refuse(call, refusal));

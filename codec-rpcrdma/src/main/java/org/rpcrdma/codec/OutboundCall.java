@@ -35,8 +35,10 @@ final class OutboundCall extends UnansweredCallNode {
     private final ConnectionSharedState link;
 
     private State state = State.QUEUED;
-    private int xid;
-    private VersionInlineThresholds protocol;
+    int xid;
+
+    /** Version of the call and its reply. */
+    VersionInlineThresholds protocol;
 
     /** Promise of the write while the call waits for a credit. */
     private ChannelPromise promise;
@@ -47,10 +49,10 @@ final class OutboundCall extends UnansweredCallNode {
     /**
      * The user has cancelled the call. It keeps its credit and XID until it is answered (RFC 8166, 4.4.1).
      */
-    private boolean isCancelled;
+    boolean isCancelled;
 
     /** Number of pull completions sent before the call. */
-    private long completionsBefore;
+    long completionsBefore;
 
     OutboundCall(ConnectionSharedState link) {
         this.link = link;
@@ -65,15 +67,6 @@ final class OutboundCall extends UnansweredCallNode {
         xid = id;
         protocol = version;
         return this;
-    }
-
-    int xid() {
-        return xid;
-    }
-
-    /** Version of the call and its reply. */
-    VersionInlineThresholds protocol() {
-        return protocol;
     }
 
     // ------------------------------------------------------------------ phases
@@ -108,11 +101,6 @@ final class OutboundCall extends UnansweredCallNode {
      */
     void admit(long completionsSent) {
         completionsBefore = completionsSent;
-    }
-
-    /** The pull completions that were sent before it. */
-    long completionsBefore() {
-        return completionsBefore;
     }
 
     /** Is in flight from now on. */
@@ -150,10 +138,6 @@ final class OutboundCall extends UnansweredCallNode {
         }
     }
 
-    boolean isCancelled() {
-        return isCancelled;
-    }
-
     /** Invalidates the memory of the call, then releases the arguments (RFC 8166, 4.4.1). */
     void invalidate() {
         chunks.invalidate(link);
@@ -165,7 +149,7 @@ final class OutboundCall extends UnansweredCallNode {
     /** Bytes reserved before and after the data in a sink of the library: short inline parts are copied there. */
     int roomAroundSink() {
         long inline = Math.max(LEAST_ROOM, request.replyMaximum());
-        return (int) Math.min(inline, protocol.receiveThreshold());
+        return (int) Math.min(inline, protocol.receiveThreshold);
     }
 
     /** Takes the payload stream of the reply from the Reply chunk. */
@@ -176,17 +160,17 @@ final class OutboundCall extends UnansweredCallNode {
 
     /** Outcome of an answered call. */
     CallAnswerOutcome outcome() {
-        if (reply.isRefused()) {
+        if (reply.isRefused) {
             return CallAnswerOutcome.REFUSED;
         }
-        return reply.failure() == null ? CallAnswerOutcome.REPLIED : CallAnswerOutcome.BAD_REPLY;
+        return reply.failure == null ? CallAnswerOutcome.REPLIED : CallAnswerOutcome.BAD_REPLY;
     }
 
     /** The pull completion of a reply in Read chunks, to be sent when its Reads have ended. */
     RdmaDoneMessage completion() {
-        return reply.failure() == null && reply.pull().isWhole()
-                ? RdmaDoneMessage.of(xid, protocol.number(), header.reads(), link)
-                : RdmaDoneMessage.plain(xid, protocol.number());
+        return reply.failure == null && reply.pull.isWhole()
+                ? RdmaDoneMessage.of(xid, protocol.number, header.reads(), link)
+                : RdmaDoneMessage.plain(xid, protocol.number);
     }
 
     /** Releases everything. The memory must be {@linkplain #invalidate invalidated}, or the connection closed. */

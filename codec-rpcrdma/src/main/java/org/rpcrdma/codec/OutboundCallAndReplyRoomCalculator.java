@@ -36,20 +36,20 @@ final class OutboundCallAndReplyRoomCalculator {
      */
     int inlineRoom(OutboundCall call, int reads) {
         int lists = TransportHeader.EMPTY_LISTS_BYTES + ReadList.ENTRY_BYTES * reads;
-        if (call.chunks.hasRoom()) {
-            lists += CHUNK_BYTES * call.chunks.sinks.count();
+        if (call.chunks.hasRoom) {
+            lists += CHUNK_BYTES * call.chunks.sinks.count;
             lists +=
                     call.chunks.replyChunkBytes() > 0
                             ? CHUNK_BYTES - 4
                             : 0; // its marker is always present
         }
-        VersionInlineThresholds protocol = call.protocol();
+        VersionInlineThresholds protocol = call.protocol;
         return mayHaveChunks ? protocol.argumentsRoom(lists) : protocol.sendRoom(lists);
     }
 
     /** Whether all results are short enough to come inline. */
     static boolean areResultsShort(OutboundCall call, long replyMaximum) {
-        return replyMaximum <= call.protocol().resultsRoom(TransportHeader.EMPTY_LISTS_BYTES);
+        return replyMaximum <= call.protocol.plainResults;
     }
 
     /**
@@ -60,9 +60,9 @@ final class OutboundCallAndReplyRoomCalculator {
      * @throws CallTooLongException when no chunk may be that long
      */
     int replyChunkBytes(OutboundCall call, boolean isBounded) throws CallTooLongException {
-        int lists = TransportHeader.EMPTY_LISTS_BYTES + CHUNK_BYTES * call.chunks.sinks.count();
+        int lists = TransportHeader.EMPTY_LISTS_BYTES + CHUNK_BYTES * call.chunks.sinks.count;
         long maximum = call.request.replyMaximum();
-        if (maximum <= call.protocol().receiveRoom(lists) || !mayOfferReplyChunk(call, isBounded)) {
+        if (maximum <= call.protocol.receiveRoom(lists) || !mayOfferReplyChunk(call, isBounded)) {
             return 0;
         }
         if (maximum > maxMessageBytes) {
@@ -77,7 +77,7 @@ final class OutboundCallAndReplyRoomCalculator {
      * reply draft, 5.3.1).
      */
     private boolean mayOfferReplyChunk(OutboundCall call, boolean isBounded) {
-        if (!link.takesReadChunkReplies(call.protocol().number())) {
+        if (!link.takesReadChunkReplies(call.protocol.number)) {
             return true;
         }
         return switch (link.readChunkReplies().replyChunks()) {
@@ -92,7 +92,7 @@ final class OutboundCallAndReplyRoomCalculator {
      * maxMessageBytes if the call is repeated with more memory.
      */
     private long worthOffering(OutboundCall call) {
-        return call.request.payload.parts().growth() > 0
+        return call.request.payload.parts.growth() > 0
                 ? maxMessageBytes
                 : Math.min(
                         maxMessageBytes, config.maxConnectionBytes() / config.requestedCredits());
@@ -100,10 +100,10 @@ final class OutboundCallAndReplyRoomCalculator {
 
     /** Checks a planned call: whether it may be sent in the chosen form. */
     void check(OutboundCall call) throws CallTooLongException {
-        if (call.request.form() != OutboundCallTransferForm.LONG) {
+        if (call.request.form != OutboundCallTransferForm.LONG) {
             return;
         }
-        int bytes = call.request.payload.stream().readableBytes();
+        int bytes = call.request.payload.stream.readableBytes();
         if (!mayHaveChunks) {
             throw new CallTooLongException(
                     "a reverse call of "
@@ -129,7 +129,7 @@ final class OutboundCallAndReplyRoomCalculator {
         if (coversReply(call)) {
             return false;
         }
-        int threshold = call.protocol().receiveThreshold();
+        int threshold = call.protocol.receiveThreshold;
         return (!neverOffersReplyChunk(call)
                         && Math.max(call.request.replyMaximum(), threshold) < maxMessageBytes)
                 || hasGrowingSink(call, config.maxChunkBytes());
@@ -141,8 +141,7 @@ final class OutboundCallAndReplyRoomCalculator {
         long offered =
                 writes.sum(0, writes.segments())
                         + Math.max(
-                                call.protocol().receiveThreshold(),
-                                call.header.reply().chunkLength());
+                                call.protocol.receiveThreshold, call.header.reply().chunkLength());
         // The limit includes the round-up of each result.
         long limit = call.request.replyLimit();
         return limit > 0 && offered + 3L * writes.chunks() >= limit;
@@ -151,8 +150,8 @@ final class OutboundCallAndReplyRoomCalculator {
     /** Sinks of the user do not grow. */
     private static boolean hasGrowingSink(OutboundCall call, int maximum) {
         WriteChunkSinks sinks = call.chunks.sinks;
-        for (int i = 0; i < sinks.count(); i++) {
-            if (call.request.payload.parts().sinks() == 0 && sinks.length(i) < maximum) {
+        for (int i = 0; i < sinks.count; i++) {
+            if (call.request.payload.parts.sinks() == 0 && sinks.length(i) < maximum) {
                 return true;
             }
         }
@@ -160,7 +159,7 @@ final class OutboundCallAndReplyRoomCalculator {
     }
 
     private boolean neverOffersReplyChunk(OutboundCall call) {
-        return link.takesReadChunkReplies(call.protocol().number())
+        return link.takesReadChunkReplies(call.protocol.number)
                 && link.readChunkReplies().replyChunks() == ReadChunkReplyConfig.ReplyChunks.NEVER;
     }
 }

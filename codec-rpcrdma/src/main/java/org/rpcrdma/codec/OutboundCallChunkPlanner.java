@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -21,6 +22,7 @@ final class OutboundCallChunkPlanner {
 
     private final ConnectionSharedState link;
     private final RpcRdmaConfig config;
+    private final BindingRegistry bindings;
     private final OutboundCallAndReplyRoomCalculator sizes;
 
     /** Whether outbound calls may have chunks. */
@@ -45,6 +47,7 @@ final class OutboundCallChunkPlanner {
         this.rpc = rpc;
         this.link = link;
         config = link.config();
+        bindings = config.bindings();
         sizes = new OutboundCallAndReplyRoomCalculator(link);
         mayHaveChunks = link.callsMayHaveChunks();
     }
@@ -57,16 +60,38 @@ final class OutboundCallChunkPlanner {
      */
     void plan(OutboundCall call) throws RpcRdmaException, FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
-        RpcMessage parts = payload.parts();
+        RpcMessage parts = payload.parts;
         boolean isInParts = payload.isInParts();
-        decode(call, payload.stream(), parts);
-        planReply(call, parts, isInParts);
+        decode(call, payload.stream, parts);
+        isReplyBounded = limits.isKnown();
+        if (!isReplyBounded) {
+            limits.results(config.defaultMaximumReply());
+        }
+        long total = REPLY_HEADER_BYTES + limits.totalBytes();
+        if (mayHaveChunks && !isInParts && isPlain(call, payload, total)) {
+            call.request.limitReply(total, isReplyBounded ? total : 0);
+            return;
+        }
+        planReply(call, parts, isInParts, total);
         checkSinks(call.chunks.sinks);
         int replyChunkBytes = sizes.replyChunkBytes(call, isReplyBounded);
         call.chunks.planned(replyChunkBytes, !isInParts || parts.sinks() == 0);
         boolean hasItems = isInParts && parts.items() > 0;
         call.request.send(hasItems ? formOfItems(call, parts) : form(call));
         sizes.check(call);
+    }
+
+    /**
+     * Whether call and reply go without chunks, and nothing else is to be planned: most calls are so.
+     *
+     * @param total the longest whole reply
+     */
+    private static boolean isPlain(
+            OutboundCall call, OutboundPayloadStreamWithItems payload, long total) {
+        VersionInlineThresholds protocol = call.protocol;
+        return payload.stream.readableBytes() <= protocol.plainArguments
+                && total <= protocol.plainResults
+                && call.request.procedure.isReducible;
     }
 
     private void decode(OutboundCall call, ByteBuf message, RpcMessage parts)
@@ -76,8 +101,8 @@ final class OutboundCallChunkPlanner {
             return;
         }
         UpperLayerBindingInvoker procedure = call.request.procedure;
-        procedure.of(rpc, config.bindings());
-        if (procedure.isReducible()) {
+        procedure.of(rpc, bindings);
+        if (procedure.isReducible) {
             // In other GSS calls the binding does not find the arguments: RPCSEC_GSS has wrapped
             // them.
             procedure.limitResults(argumentsOf(message, parts.reduction()), limits);
@@ -88,20 +113,15 @@ final class OutboundCallChunkPlanner {
         return cursor.wrap(
                 message,
                 message.readerIndex(),
-                rpc.argumentsIndex(),
+                rpc.argumentsIndex,
                 message.writerIndex(),
                 reduction);
     }
 
     // ------------------------------------------------------------------ the reply
 
-    private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts)
+    private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts, long total)
             throws FaultyUpperLayerBindingException {
-        isReplyBounded = limits.isKnown();
-        if (!isReplyBounded) {
-            limits.results(config.defaultMaximumReply());
-        }
-        long total = REPLY_HEADER_BYTES + limits.totalBytes();
         replyMaximum = 0;
         long limit = isReplyBounded ? total : 0;
         if (mayHaveChunks) { // otherwise the reply must be short (RFC 8167, 5.3)
@@ -117,7 +137,7 @@ final class OutboundCallChunkPlanner {
     /** Plans the reply to a message that has sinks or a maximum reply. */
     private void planParts(OutboundCall call, RpcMessage wanted, long total)
             throws FaultyUpperLayerBindingException {
-        boolean isReducible = call.request.procedure.isReducible();
+        boolean isReducible = call.request.procedure.isReducible;
         if (isReducible && wanted.sinks() > 0) {
             takeSinks(call, wanted);
         } else {
@@ -140,7 +160,7 @@ final class OutboundCallChunkPlanner {
      */
     private void planSinks(OutboundCall call, long total, boolean isForced)
             throws FaultyUpperLayerBindingException {
-        if (!call.request.procedure.isReducible()) {
+        if (!call.request.procedure.isReducible) {
             replyMaximum = total + GSS_OVERHEAD;
         } else if (limits.sinks() > 0
                 && (isForced || !OutboundCallAndReplyRoomCalculator.areResultsShort(call, total))) {
@@ -174,7 +194,7 @@ final class OutboundCallChunkPlanner {
      */
     private static void widen(WriteChunkSinks sinks, long longest) {
         long widest = longest;
-        for (int i = sinks.count() - 1; i >= 0; i--) {
+        for (int i = sinks.count - 1; i >= 0; i--) {
             widest = Math.max(widest, Integer.toUnsignedLong(sinks.length(i)));
             if (widest == 0) {
                 sinks.removeLast();
@@ -206,18 +226,18 @@ final class OutboundCallChunkPlanner {
      * too small, so all grow.
      */
     private void grow(OutboundCall call, RpcMessage wanted) {
-        int inline = call.protocol().receiveThreshold();
+        int inline = call.protocol.receiveThreshold;
         long room = wanted.growthMaximum();
         replyMaximum =
                 Math.min(
                         Math.max(replyMaximum, inline) << wanted.growth(),
                         Math.min(room, config.maxMessageBytes()));
-        if (call.request.procedure.isReducible() && wanted.sinks() > 0) {
+        if (call.request.procedure.isReducible && wanted.sinks() > 0) {
             return; // memory of the user
         }
         room -= Math.max(replyMaximum, inline);
         WriteChunkSinks sinks = call.chunks.sinks;
-        for (int i = 0; i < sinks.count(); i++) {
+        for (int i = 0; i < sinks.count; i++) {
             long before = Math.max(sinks.length(i), 1L);
             long grown = Math.min(before << wanted.growth(), Math.max(before, room));
             sinks.length(i, (int) Math.min(grown, config.maxChunkBytes()));
@@ -226,7 +246,7 @@ final class OutboundCallChunkPlanner {
     }
 
     private void checkSinks(WriteChunkSinks sinks) throws CallTooLongException {
-        for (int i = 0; i < sinks.count(); i++) {
+        for (int i = 0; i < sinks.count; i++) {
             if (sinks.length(i) < 0 || sinks.length(i) > config.maxChunkBytes()) {
                 throw new CallTooLongException(
                         "a result of up to "
@@ -243,11 +263,11 @@ final class OutboundCallChunkPlanner {
             throws FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         UpperLayerBindingInvoker procedure = call.request.procedure;
-        ByteBuf message = payload.stream();
+        ByteBuf message = payload.stream;
         if (message.readableBytes() <= sizes.inlineRoom(call, 0)) {
             return OutboundCallTransferForm.INLINE;
         }
-        if (!procedure.isReducible() || !mayHaveChunks) {
+        if (!procedure.isReducible || !mayHaveChunks) {
             return OutboundCallTransferForm.LONG;
         }
         XdrCursor in = argumentsOf(message, ReducedItemPredicate.NONE);
@@ -262,7 +282,7 @@ final class OutboundCallChunkPlanner {
                 items.add(in.itemPosition(i), in.itemIndex(i), in.itemLength(i), i);
             }
         }
-        if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count())) {
+        if (payload.reducedBytes() <= sizes.inlineRoom(call, items.count)) {
             return OutboundCallTransferForm.REDUCED;
         }
         items.clear(); // not reduced: its one handle needs one Send With Invalidate
@@ -296,18 +316,18 @@ final class OutboundCallChunkPlanner {
             payload.sendWhole();
             return OutboundCallTransferForm.INLINE;
         }
-        if (!procedure.isReducible() || !mayHaveChunks) {
+        if (!procedure.isReducible || !mayHaveChunks) {
             sizes.checkLength(message.wholeLength());
             merge(payload, message);
             return OutboundCallTransferForm.LONG;
         }
-        ByteBuf stream = payload.stream();
+        ByteBuf stream = payload.stream;
         XdrCursor in = argumentsOf(stream, message.reduction());
         boolean isComplete = procedure.walkArguments(in);
         OutboundDdpEligibilityValidator.items(message, in);
         addItems(payload, message, stream);
         OutboundDdpEligibilityValidator.complete(isComplete);
-        return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count())
+        return payload.reducedBytes() <= sizes.inlineRoom(call, payload.items().count)
                 ? OutboundCallTransferForm.REDUCED
                 : OutboundCallTransferForm.LONG;
     }

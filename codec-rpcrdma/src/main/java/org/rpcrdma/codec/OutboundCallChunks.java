@@ -23,7 +23,7 @@ final class OutboundCallChunks {
     private int replyChunkBytes;
 
     /** Whether there is a Write chunk or a Reply chunk. */
-    private boolean hasRoom;
+    boolean hasRoom;
 
     /** Bytes of memory of ours for the reply. */
     private long ownBytes;
@@ -41,7 +41,7 @@ final class OutboundCallChunks {
      * @param areSinksOwn whether the library owns the memory of the sinks; otherwise the user does
      */
     void planned(int replyChunk, boolean areSinksOwn) {
-        int count = sinks.count();
+        int count = sinks.count;
         replyChunkBytes = replyChunk;
         hasRoom = replyChunk > 0 || count > 0;
         ownBytes = replyChunk;
@@ -53,11 +53,6 @@ final class OutboundCallChunks {
     /** Bytes of the Reply chunk; 0 for none. */
     int replyChunkBytes() {
         return replyChunkBytes;
-    }
-
-    /** Whether the call offers a Write chunk or a Reply chunk. */
-    boolean hasRoom() {
-        return hasRoom;
     }
 
     /** Bytes of memory of ours for the reply. */
@@ -112,7 +107,9 @@ final class OutboundCallChunks {
 
     /** Releases all memory. The handles must be {@linkplain #invalidate invalidated}, or the connection closed. */
     void clear() {
-        sinks.clear();
+        if (sinks.count > 0) {
+            sinks.clear();
+        }
         if (isExposed) {
             exposed.clear();
             isExposed = false;

@@ -23,18 +23,18 @@ final class OutboundCallEncoder {
     }
 
     ByteBuf encode(OutboundCall call) throws CallTooLongException {
-        int credit = requester.credits().requested();
+        int credit = requester.credits.requested;
         OutboundCallRequestState request = call.request;
-        VersionInlineThresholds protocol = call.protocol();
-        OptionalOperationMessage option = request.option();
+        VersionInlineThresholds protocol = call.protocol;
+        OptionalOperationMessage option = request.option;
         if (option != null) {
             return sends.option(protocol, option, credit);
         }
-        OutboundCallTransferForm form = request.form();
+        OutboundCallTransferForm form = request.form;
         call.header.set(
-                call.xid(), protocol.number(), credit, form.procedure(), OncRpcHeaderDecoder.CALL);
+                call.xid, protocol.number, credit, form.procedure, OncRpcHeaderDecoder.CALL);
         boolean isInPlace = form != OutboundCallTransferForm.INLINE && exposeArguments(call, form);
-        if (call.chunks.hasRoom()) {
+        if (call.chunks.hasRoom) {
             exposeRoom(call);
         }
         ByteBuf send = sends.message(RpcRdmaRole.REQUESTER, protocol, call.header, request.payload);
@@ -46,19 +46,19 @@ final class OutboundCallEncoder {
 
     /** Builds the Send of a pull completion. */
     Object encode(RdmaDoneMessage completion) {
-        link.metrics().increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
-        return completion.encode(link, requester.credits().requested());
+        link.metrics.increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
+        return completion.encode(link, requester.credits.requested);
     }
 
     /** Exposes the arguments; returns whether the memory of the payload stream itself is exposed, not a copy. */
     private boolean exposeArguments(OutboundCall call, OutboundCallTransferForm form) {
-        ByteBuf stream = call.request.payload.stream();
+        ByteBuf stream = call.request.payload.stream;
         boolean isInPlace =
                 form == OutboundCallTransferForm.LONG
                         && exposeArgument(
                                 call, stream, 0, stream.readerIndex(), stream.readableBytes());
         OutboundReducedItems items = call.request.payload.items();
-        for (int i = 0; i < items.count(); i++) {
+        for (int i = 0; i < items.count; i++) {
             ByteBuf apart = items.apart(i);
             if (apart == null) {
                 isInPlace |=
@@ -79,23 +79,23 @@ final class OutboundCallEncoder {
         ByteBuf memory = piece.memory();
         int start = piece.index();
         boolean isInPlace =
-                piece.length() == length && link.internals().exposesInPlace(memory, start, length);
+                piece.length() == length && link.internals.exposesInPlace(memory, start, length);
         if (!isInPlace) {
             ByteBuf copy = link.buffer(length);
             call.chunks.own(copy);
             copy.writeBytes(argument, index, length);
-            link.metrics().add(RpcRdmaRole.REQUESTER, RpcRdmaCounter.COPIED_BYTES, length);
+            link.metrics.add(RpcRdmaRole.REQUESTER, RpcRdmaCounter.COPIED_BYTES, length);
             memory = copy;
             start = 0;
         }
         int handle = expose(call, memory, start, length, RemoteAccess.READ);
-        call.header.reads().add(position, handle, length, link.channel().exposedOffset(handle));
+        call.header.reads().add(position, handle, length, link.channel.exposedOffset(handle));
         return isInPlace;
     }
 
     /** Exposes the Write chunks and the Reply chunk. */
     private void exposeRoom(OutboundCall call) {
-        for (int i = 0; i < call.chunks.sinks.count(); i++) {
+        for (int i = 0; i < call.chunks.sinks.count; i++) {
             exposeSink(call, i);
         }
         if (call.chunks.replyChunkBytes() > 0) {
@@ -110,7 +110,7 @@ final class OutboundCallEncoder {
      */
     private void exposeSink(OutboundCall call, int sink) {
         int length = call.chunks.sinks.length(sink);
-        RpcMessage parts = call.request.payload.parts();
+        RpcMessage parts = call.request.payload.parts;
         if (parts.sinks() == 0) {
             int room = call.roomAroundSink();
             ByteBuf memory = sink(room + length + room);
@@ -124,7 +124,7 @@ final class OutboundCallEncoder {
 
     private void offerSink(OutboundCall call, ByteBuf memory, int index, int length) {
         int handle = expose(call, memory, index, length, RemoteAccess.WRITE);
-        call.header.writes().add(handle, length, link.channel().exposedOffset(handle));
+        call.header.writes().add(handle, length, link.channel.exposedOffset(handle));
     }
 
     private void exposeReplyChunk(OutboundCall call) {
@@ -133,7 +133,7 @@ final class OutboundCallEncoder {
         call.chunks.replySink(memory);
         int handle = expose(call, memory, 0, length, RemoteAccess.WRITE);
         call.header.reply().setPresent();
-        call.header.reply().add(handle, length, link.channel().exposedOffset(handle));
+        call.header.reply().add(handle, length, link.channel.exposedOffset(handle));
     }
 
     /** Memory for results. A responder may claim to have written any part of it. */

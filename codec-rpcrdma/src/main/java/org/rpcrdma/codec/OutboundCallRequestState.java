@@ -15,9 +15,9 @@ final class OutboundCallRequestState {
     final UpperLayerBindingInvoker procedure = new UpperLayerBindingInvoker();
 
     /** An optional operation in the place of an RPC message. Owned. */
-    private OptionalOperationMessage option;
+    OptionalOperationMessage option;
 
-    private OutboundCallTransferForm form = OutboundCallTransferForm.INLINE;
+    OutboundCallTransferForm form = OutboundCallTransferForm.INLINE;
 
     /** The longest payload stream of the reply, without the results in Write chunks. */
     private long replyMaximum;
@@ -26,7 +26,7 @@ final class OutboundCallRequestState {
     private long replyLimit;
 
     /** Time of the write; 0 without listeners. */
-    private long startNanos;
+    long startNanos;
 
     /**
      * Takes over an RPC message.
@@ -47,11 +47,6 @@ final class OutboundCallRequestState {
     /** Whether the request is an optional operation, not an RPC message. */
     boolean isOption() {
         return option != null;
-    }
-
-    /** The optional operation, borrowed; {@code null} when it is an RPC message. */
-    OptionalOperationMessage option() {
-        return option;
     }
 
     /**
@@ -75,14 +70,6 @@ final class OutboundCallRequestState {
 
     void send(OutboundCallTransferForm decided) {
         form = decided;
-    }
-
-    OutboundCallTransferForm form() {
-        return form;
-    }
-
-    long startNanos() {
-        return startNanos;
     }
 
     void clear() {

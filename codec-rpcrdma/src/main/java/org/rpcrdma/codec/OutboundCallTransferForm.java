@@ -17,14 +17,10 @@ enum OutboundCallTransferForm {
     /** Long (3.5.3): the payload stream itself is in a Position Zero Read chunk or in a Reply chunk. */
     LONG(TransportHeader.RDMA_NOMSG);
 
-    private final int procedure;
+    /** The procedure of the transport header. */
+    final int procedure;
 
     OutboundCallTransferForm(int procedure) {
         this.procedure = procedure;
-    }
-
-    /** The procedure of the transport header. */
-    int procedure() {
-        return procedure;
     }
 }

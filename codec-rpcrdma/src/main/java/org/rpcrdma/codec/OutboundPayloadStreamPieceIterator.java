@@ -17,7 +17,7 @@ final class OutboundPayloadStreamPieceIterator {
 
     /** Begins a message, which is borrowed. */
     OutboundPayloadStreamPieceIterator of(OutboundPayloadStreamWithItems payload) {
-        message = payload.stream();
+        message = payload.stream;
         items = payload.items();
         index = message.readerIndex();
         item = 0;
@@ -31,10 +31,10 @@ final class OutboundPayloadStreamPieceIterator {
      * @return {@code false} after the last one
      */
     boolean advance(long most) {
-        while (item < items.count() && items.index(item) == index) {
+        while (item < items.count && items.index(item) == index) {
             index += items.bytesInMessage(item++);
         }
-        int stop = item < items.count() ? items.index(item) : message.writerIndex();
+        int stop = item < items.count ? items.index(item) : message.writerIndex();
         if (index == stop) {
             return false;
         }

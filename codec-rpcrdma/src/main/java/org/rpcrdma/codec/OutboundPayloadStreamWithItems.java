@@ -10,10 +10,11 @@ import io.netty.util.ReferenceCountUtil;
  */
 final class OutboundPayloadStreamWithItems {
 
-    private ByteBuf stream;
+    /** The payload without the user's items; {@code null} if there is none, or after its release. */
+    ByteBuf stream;
 
     /** Message in parts with the memory of its parts. Owned unless plain. */
-    private RpcMessage parts = RpcMessage.PLAIN;
+    RpcMessage parts = RpcMessage.PLAIN;
 
     private final OutboundReducedItems items = new OutboundReducedItems();
 
@@ -26,10 +27,11 @@ final class OutboundPayloadStreamWithItems {
      * @param written a {@link ByteBuf} or a {@link RpcMessage}
      */
     void take(Object written) {
-        stream = RpcMessage.payloadOf(written);
-        parts = RpcMessage.partsOf(written);
-        if (isInParts()) {
-            stream.retain(); // in addition to the reference of the message itself
+        if (written instanceof RpcMessage message) {
+            parts = message;
+            stream = message.content().retain(); // in addition to that of the message itself
+        } else {
+            stream = (ByteBuf) written;
         }
     }
 
@@ -44,11 +46,6 @@ final class OutboundPayloadStreamWithItems {
         isWhole = true;
     }
 
-    /** The payload without the user's items; {@code null} if there is none, or after its release. */
-    ByteBuf stream() {
-        return stream;
-    }
-
     /** Takes the payload stream, and the reference to it, out of this message. */
     ByteBuf takeStream() {
         ByteBuf taken = stream;
@@ -58,12 +55,7 @@ final class OutboundPayloadStreamWithItems {
 
     /** Whether the Send has the payload stream as it is: no items are taken out of it or put into it. */
     boolean isStreamAsIs() {
-        return !isWhole && items.count() == 0;
-    }
-
-    /** The user's items and sinks; empty for a plain message. */
-    RpcMessage parts() {
-        return parts;
+        return !isWhole && items.count == 0;
     }
 
     /** Whether the user has written an {@link RpcMessage}, and so reads the reply as one. */
@@ -81,7 +73,7 @@ final class OutboundPayloadStreamWithItems {
         if (isWhole) {
             return Math.toIntExact(parts.wholeLength());
         }
-        return stream.readableBytes() - items.removedBytes();
+        return stream.readableBytes() - items.removed;
     }
 
     /** Appends the payload stream without the items and their round-up. */
@@ -91,7 +83,7 @@ final class OutboundPayloadStreamWithItems {
             return;
         }
         int index = stream.readerIndex();
-        for (int i = 0; i < items.count(); i++) {
+        for (int i = 0; i < items.count; i++) {
             out.writeBytes(stream, index, items.index(i) - index);
             index = items.index(i) + items.bytesInMessage(i);
         }
@@ -125,7 +117,9 @@ final class OutboundPayloadStreamWithItems {
         if (parts != RpcMessage.PLAIN) {
             releaseParts();
         }
-        items.clear();
+        if (items.count > 0) {
+            items.clear();
+        }
         isWhole = false;
     }
 }

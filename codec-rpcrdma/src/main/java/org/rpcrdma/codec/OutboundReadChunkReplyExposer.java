@@ -60,7 +60,7 @@ final class OutboundReadChunkReplyExposer {
                             call,
                             exposed,
                             piece.memory(),
-                            call.reply.payload.stream().retain(),
+                            call.reply.payload.stream.retain(),
                             piece.index(),
                             piece.length());
                 }
@@ -87,8 +87,8 @@ final class OutboundReadChunkReplyExposer {
         for (int pieces = 0; stream.advance(Integer.MAX_VALUE); pieces++) {
             ContiguousBufferPrefix piece = stream.piece();
             if (pieces == most
-                    || !link.internals()
-                            .exposesInPlace(piece.memory(), piece.index(), piece.length())) {
+                    || !link.internals.exposesInPlace(
+                            piece.memory(), piece.index(), piece.length())) {
                 return false;
             }
         }
@@ -104,7 +104,7 @@ final class OutboundReadChunkReplyExposer {
             ContiguousBufferPrefix piece = stream.piece();
             copy.writeBytes(piece.memory(), piece.index(), piece.length());
         }
-        link.metrics().add(RpcRdmaRole.RESPONDER, RpcRdmaCounter.COPIED_BYTES, length);
+        link.metrics.add(RpcRdmaRole.RESPONDER, RpcRdmaCounter.COPIED_BYTES, length);
         return copy;
     }
 
@@ -116,7 +116,7 @@ final class OutboundReadChunkReplyExposer {
             ByteBuf reference,
             int index,
             int length) {
-        RdmaChannel channel = link.channel();
+        RdmaChannel channel = link.channel;
         int handle;
         try {
             handle = link.expose(memory, index, length, RemoteAccess.READ);

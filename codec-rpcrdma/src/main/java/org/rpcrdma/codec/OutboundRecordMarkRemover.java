@@ -27,8 +27,8 @@ final class OutboundRecordMarkRemover {
      * @param start has taken the first words of the message
      */
     static boolean mayHaveMark(OncRpcHeaderDecoder start, ByteBuf message) {
-        return !OncRpcHeaderDecoder.isType(start.type())
-                || OutboundRecordMarkDetector.mayBe(start.xid(), message.readableBytes());
+        return !OncRpcHeaderDecoder.isType(start.type)
+                || OutboundRecordMarkDetector.mayBe(start.xid, message.readableBytes());
     }
 
     /**

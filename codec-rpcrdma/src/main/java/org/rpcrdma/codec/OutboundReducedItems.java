@@ -15,8 +15,10 @@ final class OutboundReducedItems {
     private int[] lengths = new int[2];
     private int[] chunks = new int[2];
     private ByteBuf[] apart = new ByteBuf[2];
-    private int count;
-    private int removed;
+    int count;
+
+    /** Bytes removed from the payload stream. */
+    int removed;
 
     void clear() {
         if (count > 0) {
@@ -57,10 +59,6 @@ final class OutboundReducedItems {
         count++;
     }
 
-    int count() {
-        return count;
-    }
-
     long position(int item) {
         return positions[item];
     }
@@ -91,10 +89,5 @@ final class OutboundReducedItems {
     /** The Write chunk of the item. */
     int chunk(int item) {
         return chunks[item];
-    }
-
-    /** Bytes removed from the payload stream. */
-    int removedBytes() {
-        return removed;
     }
 }

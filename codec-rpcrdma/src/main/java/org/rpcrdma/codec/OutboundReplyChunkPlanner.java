@@ -31,7 +31,7 @@ final class OutboundReplyChunkPlanner {
             return;
         }
         OutboundDdpEligibilityValidator.positions(message);
-        if (call.request.procedure.isReducible() && allHaveChunks(call, message)) {
+        if (call.request.procedure.isReducible && allHaveChunks(call, message)) {
             call.reply.payload.take(message);
             return;
         }
@@ -83,9 +83,9 @@ final class OutboundReplyChunkPlanner {
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
     InboundMessageRefusal reduce(InboundCall call) throws FaultyUpperLayerBindingException {
-        RpcMessage parts = call.reply.payload.parts();
-        if (!call.request.procedure.isReducible()
-                || !walk(call, call.reply.payload.stream(), parts.reduction())) {
+        RpcMessage parts = call.reply.payload.parts;
+        if (!call.request.procedure.isReducible
+                || !walk(call, call.reply.payload.stream, parts.reduction())) {
             return null; // not reduced: the requester reports bad results
         }
         WriteList writes = call.chunks.header.writes();

@@ -38,9 +38,9 @@ final class OutboundReplyRdmaWriter {
         OutboundReducedItems items = call.reply.payload.items();
         int item = 0;
         for (int c = 0; c < writes.chunks(); c++) {
-            boolean isUsed = item < items.count() && items.chunk(item) == c;
+            boolean isUsed = item < items.count && items.chunk(item) == c;
             ByteBuf apart = isUsed ? items.apart(item) : null;
-            ByteBuf memory = apart == null ? call.reply.payload.stream() : apart;
+            ByteBuf memory = apart == null ? call.reply.payload.stream : apart;
             int index = apart == null ? isUsed ? items.index(item) : 0 : apart.readerIndex();
             int left = isUsed ? items.length(item) : 0;
             for (int i = writes.firstSegment(c); i < writes.endSegment(c); i++) {
@@ -91,7 +91,7 @@ final class OutboundReplyRdmaWriter {
             ContiguousBufferPrefix data,
             int handle,
             long offset) {
-        link.metrics().add(RpcRdmaCounter.WRITE_BYTES_SENT, data.length());
+        link.metrics.add(RpcRdmaCounter.WRITE_BYTES_SENT, data.length());
         ByteBuf slice = data.memory().retainedSlice(data.index(), data.length());
         ctx.write(new RdmaWrite(slice, handle, offset), responder.work(call.xid));
     }

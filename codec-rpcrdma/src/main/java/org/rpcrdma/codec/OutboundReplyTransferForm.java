@@ -20,7 +20,8 @@ enum OutboundReplyTransferForm {
     /** The reply fits nowhere: the call is refused (4.5.3). */
     TOO_LONG(TransportHeader.RDMA_ERROR);
 
-    private final int procedure;
+    /** The procedure of the transport header. */
+    final int procedure;
 
     OutboundReplyTransferForm(int procedure) {
         this.procedure = procedure;
@@ -43,11 +44,6 @@ enum OutboundReplyTransferForm {
             return REPLY_CHUNK;
         }
         return readChunks ? READ_CHUNK : TOO_LONG;
-    }
-
-    /** The procedure of the transport header. */
-    int procedure() {
-        return procedure;
     }
 
     /** Whether the payload stream is outside of the Send. */

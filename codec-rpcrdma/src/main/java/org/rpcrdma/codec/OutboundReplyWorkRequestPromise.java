@@ -22,7 +22,7 @@ final class OutboundReplyWorkRequestPromise extends ReusableWritePromise {
 
     OutboundReplyWorkRequestPromise(
             ConnectionSharedState link, Consumer<OutboundReplyWorkRequestPromise> pool) {
-        super(link.channel());
+        super(link.channel);
         this.link = link;
         this.pool = pool;
     }

@@ -35,7 +35,7 @@ record RdmaDoneMessage(int xid, int version, boolean invalidates, int handle) {
      * announced it.
      */
     static RdmaDoneMessage of(int xid, int version, ReadList reads, ConnectionSharedState link) {
-        boolean isSingle = link.bothTakeInvalidate();
+        boolean isSingle = link.bothTakeInvalidate;
         for (int i = 1; i < reads.segments(); i++) {
             isSingle &= reads.handle(i) == reads.handle(0);
         }

@@ -33,7 +33,7 @@ final class RegisteredMemoryRetryTimer {
             return;
         }
         try {
-            timer = link.channel().eventLoop().schedule(this::wake, pause, TimeUnit.MILLISECONDS);
+            timer = link.channel.eventLoop().schedule(this::wake, pause, TimeUnit.MILLISECONDS);
             pause = Math.min(2 * pause, LONGEST_MILLIS);
         } catch (RejectedExecutionException e) {
             timer = null; // the event loop shuts down, and closes the connection

@@ -4,12 +4,12 @@ package org.rpcrdma.codec;
 /** Credit accounting of a requester (RFC 8166, 3.3.1 and 3.3.3). Credit words are unsigned. */
 final class RequesterCredits {
 
-    private final int requested;
+    final int requested;
 
     /** Exactly one on a new connection, regardless of earlier connections (3.3.3). */
-    private long granted = 1;
+    long granted = 1;
 
-    private int inFlight;
+    int inFlight;
 
     private boolean isEnded;
 
@@ -24,18 +24,6 @@ final class RequesterCredits {
 
     RequesterCredits(int requested) {
         this.requested = requested;
-    }
-
-    int requested() {
-        return requested;
-    }
-
-    long granted() {
-        return granted;
-    }
-
-    int inFlight() {
-        return inFlight;
     }
 
     /** Number of calls that may be sent now. */

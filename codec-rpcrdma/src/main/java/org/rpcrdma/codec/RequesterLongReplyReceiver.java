@@ -32,8 +32,8 @@ final class RequesterLongReplyReceiver {
 
     /** Passes a reply on, once it is complete. */
     void receive(ChannelHandlerContext ctx, OutboundCall call) {
-        InboundMessageReadListPull pull = call.reply.pull();
-        if (pull != null && call.reply.failure() == null && !pull.isDone()) {
+        InboundMessageReadListPull pull = call.reply.pull;
+        if (pull != null && call.reply.failure == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
                 return;
@@ -46,12 +46,12 @@ final class RequesterLongReplyReceiver {
         }
         if (pull != null) {
             ctx.write(call.completion());
-        } else if (call.reply.isLong() && call.reply.failure() == null) {
+        } else if (call.reply.isLong && call.reply.failure == null) {
             call.takeReplyChunk();
         }
-        if (call.reply.isLong()
-                && call.reply.failure() == null
-                && !isReply(call.reply.stream(), call.xid())) {
+        if (call.reply.isLong
+                && call.reply.failure == null
+                && !isReply(call.reply.stream(), call.xid)) {
             requester.spoil(
                     call,
                     new MalformedReplyException(
@@ -63,7 +63,7 @@ final class RequesterLongReplyReceiver {
 
     /** Pulls a reply that was held back. */
     private void receiveHeld(ChannelHandlerContext ctx, OutboundCall call) {
-        if (call.isCancelled()) {
+        if (call.isCancelled) {
             ctx.write(call.completion());
             requester.finish(call);
         } else {
@@ -86,7 +86,7 @@ final class RequesterLongReplyReceiver {
             link.report(pull.xid(), InboundMessageRefusal.readFailed());
             return;
         }
-        if (call.isCancelled()) {
+        if (call.isCancelled) {
             ctx.write(call.completion());
             requester.finish(call);
         } else {

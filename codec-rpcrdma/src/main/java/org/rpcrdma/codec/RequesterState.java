@@ -21,11 +21,11 @@ final class RequesterState {
     private long offeredBytes;
 
     /** {@code null} until calls may be sent. */
-    private RequesterCredits credits;
+    RequesterCredits credits;
 
     RequesterState(ConnectionSharedState link) {
         this.link = link;
-        metrics = link.metrics();
+        metrics = link.metrics;
         mostOfferedBytes = link.config().maxConnectionBytes();
         spares = new ObjectPool<>(() -> new OutboundCall(link));
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.REQUESTER);
@@ -49,14 +49,10 @@ final class RequesterState {
         return credits != null;
     }
 
-    RequesterCredits credits() {
-        return credits;
-    }
-
     /** Publishes the grant and the calls in flight to other threads. */
     void publishCredits() {
-        metrics.set(RpcRdmaGauge.CREDITS_GRANTED, credits.granted());
-        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
+        metrics.set(RpcRdmaGauge.CREDITS_GRANTED, credits.granted);
+        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight);
     }
 
     // ------------------------------------------------------------------ calls
@@ -71,12 +67,12 @@ final class RequesterState {
                     "call from the accepting side (expected: none before allowReverseCalls says"
                             + " that the peer is ready; RFC 8167, 6)");
         }
-        if (link.isServer() && !link.versions().isSettled()) {
+        if (link.isServer && !link.versions.isSettled()) {
             return new IllegalStateException(
                     "call before one of the peer was answered (expected: none, it has the version"
                             + " of the peer's calls)");
         }
-        return calls.containsKey(xid)
+        return calls.get(xid) != null
                 ? new IllegalStateException(
                         "call with XID 0x"
                                 + Integer.toHexString(xid)
@@ -86,7 +82,7 @@ final class RequesterState {
 
     /** Begins a call that has no {@link #problem}; {@link #finish} or {@link #fail} ends the call. */
     OutboundCall newCall(int xid) {
-        OutboundCall call = spares.take().begin(xid, link.versions().current());
+        OutboundCall call = spares.take().begin(xid, link.versions.current);
         calls.put(xid, call);
         return call;
     }
@@ -119,13 +115,13 @@ final class RequesterState {
     void admit(OutboundCall call) {
         call.admit(credits.sent());
         offeredBytes += call.chunks.count();
-        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
+        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight);
     }
 
     /** Fails a call that has its credit but was not sent. */
     void notSent(OutboundCall call, ChannelPromise promise, Throwable cause) {
         credits.notSent();
-        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight());
+        metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight);
         fail(call, promise, cause);
     }
 
@@ -133,15 +129,15 @@ final class RequesterState {
     void takeGrant(OutboundCall call) {
         InboundReplyState reply = call.reply;
         offeredBytes -= call.chunks.uncount();
-        credits.answered(call.completionsBefore());
-        if (reply.isRefused()) {
-            credits.failed(reply.credit());
-        } else if (reply.isCreditOld()) {
+        credits.answered(call.completionsBefore);
+        if (reply.isRefused) {
+            credits.failed(reply.credit);
+        } else if (reply.isCreditOld) {
             credits.repliedUndetermined();
-        } else if (!credits.updateGrant(reply.credit())) {
+        } else if (!credits.updateGrant(reply.credit)) {
             metrics.increment(RpcRdmaCounter.ZERO_GRANTS);
         }
-        if (reply.pull() != null) {
+        if (reply.pull != null) {
             credits.completionDue();
         }
         publishCredits();
@@ -150,7 +146,7 @@ final class RequesterState {
     /** Ends a call, whose memory must be invalidated unless the call was never sent. */
     void finish(OutboundCall call) {
         offeredBytes -= call.chunks.uncount();
-        calls.remove(call.xid(), call);
+        calls.remove(call.xid, call);
         if (call.isListed) {
             ages.remove(call);
         }
@@ -172,7 +168,7 @@ final class RequesterState {
     /** Rejects the reply: the user receives the exception in its place. */
     void spoil(OutboundCall call, RpcRdmaException problem) {
         call.reply.fail(problem);
-        link.report(call.xid(), InboundMessageRefusal.badReply(problem));
+        link.report(call.xid, InboundMessageRefusal.badReply(problem));
     }
 
     /** Ends all calls. The channel is closed, so their memory is no longer exposed. */

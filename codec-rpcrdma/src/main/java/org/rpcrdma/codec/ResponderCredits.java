@@ -11,7 +11,9 @@ package org.rpcrdma.codec;
  */
 final class ResponderCredits {
 
-    private final int maximum;
+    /** The highest grant. */
+    final int maximum;
+
     private int granted;
 
     /** Numbers of calls since the start of the connection. */
@@ -28,11 +30,6 @@ final class ResponderCredits {
         maximum = Math.max(1, Math.min(configured, receives));
         granted = maximum;
         promised = maximum;
-    }
-
-    /** The highest grant. */
-    int maximum() {
-        return maximum;
     }
 
     /** The newest grant. */

@@ -3,7 +3,6 @@ package org.rpcrdma.codec;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
-import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Long messages of a responder (RFC 8166, 3.5): pulls the Read chunks of calls, so that the next stage sees complete
@@ -62,9 +61,9 @@ final class ResponderLongMessages {
         InboundMessageReadListPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
-            link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
+            link.metrics.increment(RpcRdmaCounter.CALLS_HELD);
         } else if (!tryPull(ctx, call)) {
-            link.metrics().increment(RpcRdmaCounter.CALLS_HELD);
+            link.metrics.increment(RpcRdmaCounter.CALLS_HELD);
             link.problem(call.xid, pull.noMemory(), "the call waits");
         }
     }
@@ -105,8 +104,7 @@ final class ResponderLongMessages {
     /** Writes the chunks, then the reply; refuses the call if the reply fits nowhere. */
     void write(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
         int payload = call.reply.payload.reducedBytes();
-        if (call.chunks.areNone
-                && payload <= call.protocol.sendRoom(TransportHeader.EMPTY_LISTS_BYTES)) {
+        if (call.chunks.areNone && payload <= call.protocol.plainRoom) {
             stage.toNetwork(call, promise); // inline, the common case
             return;
         }
@@ -122,7 +120,7 @@ final class ResponderLongMessages {
 
     private OutboundReplyTransferForm form(InboundCall call, int payload, int room) {
         long replyChunk = call.chunks.header.reply().chunkLength();
-        boolean readChunks = link.sendsReadChunkReplies(call.protocol.number());
+        boolean readChunks = link.sendsReadChunkReplies(call.protocol.number);
         return OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks);
     }
 

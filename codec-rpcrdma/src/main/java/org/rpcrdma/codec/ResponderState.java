@@ -26,7 +26,7 @@ final class ResponderState {
     private ExposedReadChunkReplies waiting;
 
     /** {@code null} until calls are answered here. */
-    private ResponderCredits credits;
+    ResponderCredits credits;
 
     /** {@code null} until calls are answered here. */
     private CreditGrantController grants;
@@ -35,7 +35,7 @@ final class ResponderState {
 
     ResponderState(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
         this.link = link;
-        metrics = link.metrics();
+        metrics = link.metrics;
         this.pulls = pulls;
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.RESPONDER);
         spareWork =
@@ -51,7 +51,7 @@ final class ResponderState {
      * @param receives posted at any time for calls
      */
     void open(int grant, int receives) {
-        ReadChunkReplyConfig settings = link.isServer() ? link.readChunkReplies() : null;
+        ReadChunkReplyConfig settings = link.isServer ? link.readChunkReplies() : null;
         // A requester that has announced replies in Read chunks counts its pull completions within
         // the grant. Only a reply tells it that they have arrived, so when all of its credits wait
         // for that, it sends one call more.
@@ -61,7 +61,7 @@ final class ResponderState {
         waiting =
                 settings == null
                         ? null
-                        : new ExposedReadChunkReplies(link, settings, credits.maximum());
+                        : new ExposedReadChunkReplies(link, settings, credits.maximum);
         grants = new CreditGrantController(link, credits, waiting, beyondGrant, pulls::bytes);
         publishCredits(credits.granted());
     }
@@ -69,10 +69,6 @@ final class ResponderState {
     /** Whether inbound calls are accepted. */
     boolean isOpen() {
         return credits != null;
-    }
-
-    ResponderCredits credits() {
-        return credits;
     }
 
     /** The controller of the grants. */
@@ -117,7 +113,7 @@ final class ResponderState {
 
     /** Begins a call whose XID is not in progress; {@link #finish} ends it. */
     InboundCall newCall(int xid, int version) {
-        InboundCall call = spares.take().begin(xid, link.versions().ofReply(version));
+        InboundCall call = spares.take().begin(xid, link.versions.ofReply(version));
         calls.put(xid, call);
         return call;
     }
@@ -194,10 +190,10 @@ final class ResponderState {
 
     void replySent(VersionInlineThresholds version) {
         chunkErrorsInRow = 0;
-        link.versions().replied(version.number());
-        Runnable action = link.isServer() ? link.versions().follow(version.number()) : null;
+        link.versions.replied(version.number);
+        Runnable action = link.isServer ? link.versions.follow(version.number) : null;
         if (action != null) {
-            link.channel().eventLoop().execute(action);
+            link.channel.eventLoop().execute(action);
         }
     }
 
@@ -207,7 +203,7 @@ final class ResponderState {
         if (++chunkErrorsInRow != most) {
             return ChannelFutureListener.CLOSE_ON_FAILURE;
         }
-        link.metrics().increment(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS);
+        link.metrics.increment(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS);
         return sent ->
                 link.closeNow(
                         "the last " + most + " calls of the peer were answered with ERR_CHUNK",

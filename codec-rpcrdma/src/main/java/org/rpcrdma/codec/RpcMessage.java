@@ -91,7 +91,7 @@ public final class RpcMessage implements ByteBufHolder {
 
     /** {@return the number of items} */
     public int items() {
-        return parts.items().count();
+        return parts.items.count();
     }
 
     /**
@@ -100,7 +100,7 @@ public final class RpcMessage implements ByteBufHolder {
      * @param item its number, from 0 to {@link #items()} - 1
      */
     public int itemPosition(int item) {
-        return parts.items().position(check(item, items()));
+        return parts.items.position(check(item, items()));
     }
 
     /**
@@ -109,7 +109,7 @@ public final class RpcMessage implements ByteBufHolder {
      * @param item its number, from 0 to {@link #items()} - 1
      */
     public ByteBuf item(int item) {
-        return parts.items().data(check(item, items()));
+        return parts.items.data(check(item, items()));
     }
 
     // ------------------------------------------------------------------ sinks
@@ -276,32 +276,32 @@ public final class RpcMessage implements ByteBufHolder {
 
     /** The memory of the item at that position; {@code null} when it is in the payload. */
     ByteBuf itemAt(long position) {
-        return parts.items().at(position);
+        return parts.items.at(position);
     }
 
     /** The items that are not part of the payload. */
     ReducedItemPredicate reduction() {
-        return parts.items();
+        return parts.items;
     }
 
     /** Length of the whole message; may exceed {@code Integer.MAX_VALUE}. */
     long wholeLength() {
-        return payload.readableBytes() + parts.items().bytes();
+        return payload.readableBytes() + parts.items.bytes();
     }
 
     /** As {@link RpcMessageItems#payloadOffset}. */
     long payloadOffset(int item) {
-        return parts.items().payloadOffset(item);
+        return parts.items.payloadOffset(item);
     }
 
     /** Error in the positions; {@code null} if they are valid. */
     String problem() {
-        return parts.items().problem(payload);
+        return parts.items.problem(payload);
     }
 
     /** Appends the whole message: payload and items merged, with round-up. */
     void writeWhole(ByteBuf out) {
-        parts.items().writeWhole(payload, out);
+        parts.items.writeWhole(payload, out);
     }
 
     private static int check(int index, int count) {

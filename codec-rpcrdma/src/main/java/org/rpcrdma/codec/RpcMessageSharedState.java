@@ -13,7 +13,7 @@ final class RpcMessageSharedState extends AbstractReferenceCounted {
     private static final long[] NO_CHUNKS = {};
 
     private final ByteBuf payload;
-    private RpcMessageItems items = RpcMessageItems.NONE;
+    RpcMessageItems items = RpcMessageItems.NONE;
     private RpcMessageSinks sinks = RpcMessageSinks.NONE;
 
     int maximumReply = RpcMessage.UNKNOWN;
@@ -66,10 +66,6 @@ final class RpcMessageSharedState extends AbstractReferenceCounted {
     void offered(long[] writeChunks, long replyChunk) {
         resultChunks = writeChunks;
         replyChunkLength = replyChunk;
-    }
-
-    RpcMessageItems items() {
-        return items;
     }
 
     /** The list to add items to. */

@@ -142,7 +142,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
         }
         stages.add(new LongMessageHandler(connection));
         stages.add(new DdpReductionHandler(connection, duplicates));
-        if (hasVersionTwo && !connection.link().isServer()) {
+        if (hasVersionTwo && !connection.link().isServer) {
             stages.add(new VersionTwoProbeHandler(connection));
         }
         return stages;

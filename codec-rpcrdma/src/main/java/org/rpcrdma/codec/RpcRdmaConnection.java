@@ -30,7 +30,7 @@ public final class RpcRdmaConnection {
     private volatile boolean isReverse;
 
     private boolean isStarted;
-    private boolean isClosed;
+    boolean isClosed;
 
     RpcRdmaConnection(RdmaChannel channel, RpcRdmaConfig config, RpcRdmaMetrics metrics) {
         this.channel = channel;
@@ -57,17 +57,17 @@ public final class RpcRdmaConnection {
             return;
         }
         PrivateData fitting = announced();
-        if (!link.internals().takesInvalidation()) {
+        if (!link.internals.takesInvalidation()) {
             fitting = fitting.withoutInvalidation();
         }
-        if (link.internals().receivesWithoutMemory()
+        if (link.internals.receivesWithoutMemory()
                 && announced().isEncodedAs(config.privateData())) {
             fitting = fitting.withLongSize(config.longSizeFor(channel.config().getReceiveDepth()));
         }
         if (fitting.longSize() > channel.config().getReceiveSize()) {
             // After the announcement the peer may send before this side learns that the connection
             // is established.
-            link.internals().receiveUpTo(fitting.longSize());
+            link.internals.receiveUpTo(fitting.longSize());
         }
         if (!fitting.isEncodedAs(announced())) {
             byte[] configured = channel.config().getPrivateData();
@@ -92,14 +92,14 @@ public final class RpcRdmaConnection {
      * 0 before active.
      */
     public int sendThreshold() {
-        ConnectionProtocolVersions spoken = link.versions();
-        return spoken == null ? 0 : spoken.current().sendThreshold();
+        ConnectionProtocolVersions spoken = link.versions;
+        return spoken == null ? 0 : spoken.current.sendThreshold;
     }
 
     /** {@return the longest Send from the peer in bytes} 0 before active. */
     public int receiveThreshold() {
-        ConnectionProtocolVersions spoken = link.versions();
-        return spoken == null ? 0 : spoken.current().receiveThreshold();
+        ConnectionProtocolVersions spoken = link.versions;
+        return spoken == null ? 0 : spoken.current.receiveThreshold;
     }
 
     /**
@@ -108,7 +108,7 @@ public final class RpcRdmaConnection {
      * 5.1).
      */
     public int version() {
-        ConnectionProtocolVersions spoken = link.versions();
+        ConnectionProtocolVersions spoken = link.versions;
         return spoken == null ? 0 : spoken.settled();
     }
 
@@ -145,7 +145,7 @@ public final class RpcRdmaConnection {
      * @param counter which one
      */
     public long value(RpcRdmaCounter counter) {
-        return link.metrics().value(counter);
+        return link.metrics.value(counter);
     }
 
     /**
@@ -154,7 +154,7 @@ public final class RpcRdmaConnection {
      * @param gauge which one
      */
     public long value(RpcRdmaGauge gauge) {
-        return link.metrics().value(gauge);
+        return link.metrics.value(gauge);
     }
 
     /** {@return the counters that those of this connection are added to, which the codec was given} */
@@ -214,13 +214,13 @@ public final class RpcRdmaConnection {
         byte[] theirs = channel.peerPrivateData();
         PrivateData peer = theirs == null ? PrivateData.DEFAULT : PrivateData.find(theirs);
         link.agreed(announced(), peer);
-        channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, link.versions().longestSend());
-        if (link.internals().receivesWithoutMemory()) {
+        channel.config().setOption(RdmaChannelOption.MAX_SEND_SIZE, link.versions.longestSend());
+        if (link.internals.receivesWithoutMemory()) {
             int usual = channel.config().getReceiveSize();
-            link.internals().receiveUpTo(Math.max(usual, link.versions().longestReceive()));
+            link.internals.receiveUpTo(Math.max(usual, link.versions.longestReceive()));
         }
-        openForward(link.internals().keptReceives());
-        metrics.opened(link.metrics());
+        openForward(link.internals.keptReceives());
+        metrics.opened(link.metrics);
     }
 
     /**
@@ -229,15 +229,15 @@ public final class RpcRdmaConnection {
      */
     private void openForward(int receives) {
         int reverse = Math.min(config.reverseCredits(), receives / 2);
-        int wanted = link.isServer() ? config.grantedCredits() : config.requestedCredits();
+        int wanted = link.isServer ? config.grantedCredits() : config.requestedCredits();
         int forward = Math.min(wanted, receives - reverse);
-        if (link.isServer()) {
+        if (link.isServer) {
             responder.open(forward, receives);
         } else {
             requester.open(forward);
         }
         if (reverse > 0) {
-            link.internals().keepReceives(link.isServer() ? responder.grants().needed() : forward);
+            link.internals.keepReceives(link.isServer ? responder.grants().needed() : forward);
         }
     }
 
@@ -254,7 +254,7 @@ public final class RpcRdmaConnection {
      * @throws IllegalStateException if reverseCredits is 0, no receives are left, or this is the accepting side
      */
     public int acceptReverseCalls(int credits) {
-        checkReverse(!link.isServer(), "accepts reverse calls", "connecting");
+        checkReverse(!link.isServer, "accepts reverse calls", "connecting");
         if (credits < 1 || credits > config.reverseCredits()) {
             throw new IllegalArgumentException(
                     "credits: "
@@ -266,9 +266,9 @@ public final class RpcRdmaConnection {
         if (isReverse) {
             throw new IllegalStateException("reverse calls are accepted already: " + channel);
         }
-        int forReplies = requester.credits().requested();
+        int forReplies = requester.credits.requested;
         int granted =
-                Math.min(credits, link.internals().keepReceives(forReplies + credits) - forReplies);
+                Math.min(credits, link.internals.keepReceives(forReplies + credits) - forReplies);
         checkReceives(granted);
         responder.open(granted, granted);
         responder.grants().keepForReplies(forReplies);
@@ -284,7 +284,7 @@ public final class RpcRdmaConnection {
      * @throws IllegalStateException if there are no receives for the replies, or this is the connecting side
      */
     public void allowReverseCalls() {
-        checkReverse(link.isServer(), "allows reverse calls", "accepting");
+        checkReverse(link.isServer, "allows reverse calls", "accepting");
         if (!isReverse) {
             int requested = responder.grants().keepForReplies(config.reverseCredits());
             checkReceives(requested);
@@ -357,18 +357,14 @@ public final class RpcRdmaConnection {
         requester.close();
         responder.close();
         pulls.close();
-        metrics.closed(link.metrics(), link.end());
-    }
-
-    boolean isClosed() {
-        return isClosed;
+        metrics.closed(link.metrics, link.end());
     }
 
     // ------------------------------------------------------------------ versions
 
     /** The versions spoken, and the version of outbound calls. Not before {@link #start}. */
     ConnectionProtocolVersions versions() {
-        return link.versions();
+        return link.versions;
     }
 
     /**
@@ -376,7 +372,7 @@ public final class RpcRdmaConnection {
      * cause (draft, 5.2).
      */
     void closeUnanswered(String why) {
-        if (!link.versions().isSettled()) {
+        if (!link.versions.isSettled()) {
             link.rememberVersionOne();
         }
         link.closeNow(why, null);

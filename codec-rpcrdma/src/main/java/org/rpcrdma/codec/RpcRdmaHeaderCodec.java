@@ -38,7 +38,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         link = connection.link();
         requester = connection.requester();
         responder = connection.responder();
-        metrics = link.metrics();
+        metrics = link.metrics;
         sends = new SendEncoder(link);
         encoder = new OutboundCallEncoder(link, requester, sends);
         errors = new InboundMessageRefuser(connection);
@@ -96,7 +96,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         }
         TransportHeader header = received;
         header.decodeStart(message, message.readerIndex(), message.writerIndex());
-        if (header.isPlain()) {
+        if (header.isPlain) {
             // The common case: none of the cases below, and no lists.
             header.clear();
             return receiveMessage(
@@ -128,7 +128,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             receiveError(message, header);
             return false;
         }
-        if (!link.versions().speaks(header.version())) {
+        if (!link.versions.speaks(header.version())) {
             errors.refuse(ctx, header, errors.ofVersion(header));
             return false;
         }
@@ -137,7 +137,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
 
     private boolean isCompletion(ByteBuf message, TransportHeader header) {
         return responder.waiting() != null
-                && link.versions().speaks(header.version())
+                && link.versions.speaks(header.version())
                 && RdmaDoneMessage.isIn(header, message, link.readChunkReplies());
     }
 
@@ -146,9 +146,9 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         if (call == null) {
             return;
         }
-        if (call.reply.failure() instanceof UnsupportedVersionException range
-                && !link.versions().speaksAny(range.lowest(), range.highest())) {
-            requester.credits().end(); // calls that wait would be refused too (RFC 8166, 4.5.1)
+        if (call.reply.failure instanceof UnsupportedVersionException range
+                && !link.versions.speaksAny(range.lowest(), range.highest())) {
+            requester.credits.end(); // calls that wait would be refused too (RFC 8166, 4.5.1)
             toUser(call);
             link.closeNow(
                     "the responder speaks versions "
@@ -241,7 +241,7 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
             case REPLY -> {
                 OutboundCall call = replies.receive(ctx, message, header, payload);
                 if (call != null) {
-                    boolean isTaken = !call.reply.isLong();
+                    boolean isTaken = !call.reply.isLong;
                     toUser(call);
                     return isTaken;
                 }
@@ -292,14 +292,14 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         call.sent();
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
         if (!call.request.isOption()) {
-            boolean isLong = call.request.form() == OutboundCallTransferForm.LONG;
+            boolean isLong = call.request.form == OutboundCallTransferForm.LONG;
             metrics.countCall(RpcRdmaRole.REQUESTER, call.header, isLong);
         }
         toNetwork(send, promise);
     }
 
     private Exception writeFailure(Throwable cause) {
-        if (!link.channel().isActive()) {
+        if (!link.channel.isActive()) {
             return new CallNotSentException(); // closed, and channelInactive is on its way
         }
         return cause instanceof RpcRdmaException known ? known : new MarshalException(cause);
@@ -339,9 +339,9 @@ final class RpcRdmaHeaderCodec extends CodecStageHandler {
         TransportHeader header = call.chunks.header;
         header.set(
                 call.xid,
-                call.protocol.number(),
+                call.protocol.number,
                 credit,
-                call.reply.form.procedure(),
+                call.reply.form.procedure,
                 OncRpcHeaderDecoder.REPLY);
         return sends.message(RpcRdmaRole.RESPONDER, call.protocol, header, call.reply.payload);
     }

@@ -23,7 +23,7 @@ public final class RpcRdmaMetrics {
     /** Counts of closed connections, and of events outside of a connection. */
     private final ConnectionMetrics rest = new ConnectionMetrics(this);
 
-    private volatile RpcRdmaLatencyListener[] listeners = NOBODY;
+    volatile RpcRdmaLatencyListener[] listeners = NOBODY;
 
     /** New counters at zero, for any number of servers and clients. */
     public RpcRdmaMetrics() {}
@@ -130,10 +130,6 @@ public final class RpcRdmaMetrics {
             System.arraycopy(listeners, at + 1, less, at, less.length - at);
             listeners = less;
         }
-    }
-
-    RpcRdmaLatencyListener[] listeners() {
-        return listeners;
     }
 
     /** Counts an event outside of a connection. */

@@ -15,7 +15,7 @@ final class SendEncoder {
 
     SendEncoder(ConnectionSharedState link) {
         this.link = link;
-        metrics = link.metrics();
+        metrics = link.metrics;
     }
 
     /**
@@ -39,7 +39,7 @@ final class SendEncoder {
         if (isInline && hasRoom(payload, headerBytes)) {
             send = prepend(header, headerBytes, payload.takeStream());
         } else {
-            send = link.channel().sendBuffer(headerBytes + inline);
+            send = link.channel.sendBuffer(headerBytes + inline);
             header.encode(send);
             if (isInline) {
                 payload.writeReduced(send);
@@ -53,10 +53,10 @@ final class SendEncoder {
 
     /** Whether the payload stream is in memory where the header may be written in front of it. */
     private boolean hasRoom(OutboundPayloadStreamWithItems payload, int headerBytes) {
-        ByteBuf stream = payload.stream();
+        ByteBuf stream = payload.stream;
         return stream.readerIndex() >= headerBytes
                 && payload.isStreamAsIs()
-                && link.internals().mayPrepend(stream);
+                && link.internals.mayPrepend(stream);
     }
 
     private static ByteBuf prepend(TransportHeader header, int headerBytes, ByteBuf stream) {
@@ -72,19 +72,19 @@ final class SendEncoder {
             throws CallTooLongException {
         int length = option.encodedBytes();
         checkLength(protocol, length);
-        ByteBuf send = link.channel().sendBuffer(length);
+        ByteBuf send = link.channel.sendBuffer(length);
         option.encode(send, credit);
         return send;
     }
 
     private static void checkLength(VersionInlineThresholds protocol, int length)
             throws CallTooLongException {
-        if (!protocol.fitsSend(length)) {
+        if (length > protocol.sendThreshold) {
             throw new CallTooLongException(
                     "message of "
                             + length
                             + " bytes (expected: at most the inline threshold of "
-                            + protocol.sendThreshold()
+                            + protocol.sendThreshold
                             + ')');
         }
     }

@@ -25,7 +25,9 @@ final class UpperLayerBindingInvoker {
     private int program;
     private int version;
     private int number;
-    private boolean isReducible;
+
+    /** Whether the binding understands the call, and items of call and reply may be reduced (8.2.2). */
+    boolean isReducible;
 
     /**
      * Looks up the binding, unless the call before was one to the same program and version.
@@ -36,23 +38,23 @@ final class UpperLayerBindingInvoker {
     void of(OncRpcHeaderDecoder rpc, BindingRegistry bindings)
             throws FaultyUpperLayerBindingException {
         clear();
-        if (found == null || rpc.program() != program || rpc.version() != version) {
+        if (found == null || rpc.program != program || rpc.version != version) {
             found = null;
             found = find(rpc, bindings);
-            program = rpc.program();
-            version = rpc.version();
+            program = rpc.program;
+            version = rpc.version;
         }
         binding = found;
-        number = rpc.procedure();
-        isReducible = rpc.isReductionAllowed();
+        number = rpc.procedure;
+        isReducible = rpc.reductionAllowed;
     }
 
     private static UpperLayerBinding find(OncRpcHeaderDecoder rpc, BindingRegistry bindings)
             throws FaultyUpperLayerBindingException {
         try {
-            return bindings.find(rpc.program(), rpc.version());
+            return bindings.find(rpc.program, rpc.version);
         } catch (Throwable t) {
-            String program = "covers, for program 0x" + Integer.toHexString(rpc.program());
+            String program = "covers, for program 0x" + Integer.toHexString(rpc.program);
             throw new FaultyUpperLayerBindingException(program, t);
         }
     }
@@ -75,7 +77,7 @@ final class UpperLayerBindingInvoker {
     /** Name of a call's procedure in its binding; {@code null} if unknown. */
     static String name(OncRpcHeaderDecoder rpc, BindingRegistry bindings) {
         try {
-            return name(find(rpc, bindings), rpc.version(), rpc.procedure());
+            return name(find(rpc, bindings), rpc.version, rpc.procedure);
         } catch (FaultyUpperLayerBindingException e) {
             UserExceptionLog.failed("an upper-layer binding", e);
             return null;
@@ -90,11 +92,6 @@ final class UpperLayerBindingInvoker {
             UserExceptionLog.failed(binding.getClass().getName() + ".procedureName", t);
             return null;
         }
-    }
-
-    /** Whether the binding understands the call, and items of call and reply may be reduced (8.2.2). */
-    boolean isReducible() {
-        return isReducible;
     }
 
     /** Asks the binding whether the call is idempotent; {@code false} if it throws. Releases the cursor. */

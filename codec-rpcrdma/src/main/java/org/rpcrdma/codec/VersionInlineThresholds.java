@@ -6,27 +6,55 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /**
  * Version of RPC-over-RDMA on one connection: version number and inline thresholds, from which the handlers plan
  * messages.
- *
- * @param number the version word
- * @param sendThreshold the longest Send to the peer in bytes
- * @param receiveThreshold the longest Send from the peer in bytes
- * @param inlineArguments the longest Send in bytes of an outbound call whose arguments stay inline although chunks are
- *     possible
- * @param inlineResults the longest Send in bytes of an inbound reply whose results come inline although chunks are
- *     possible
  */
-record VersionInlineThresholds(
-        int number,
-        int sendThreshold,
-        int receiveThreshold,
-        int inlineArguments,
-        int inlineResults) {
+final class VersionInlineThresholds {
 
     /** Threshold of the first messages of version 2, both ways, until the larger threshold is agreed (draft, 5.1). */
     static final int PROBE_THRESHOLD = 1024;
 
     /** The default threshold of version 2: every receiver accepts it (draft, 2.3). */
     static final int VERSION_TWO_THRESHOLD = 4096;
+
+    /** The version word. */
+    final int number;
+
+    /** The longest Send to the peer in bytes. */
+    final int sendThreshold;
+
+    /** The longest Send from the peer in bytes. */
+    final int receiveThreshold;
+
+    /** The longest Send in bytes of an outbound call whose arguments stay inline although chunks are possible. */
+    private final int inlineArguments;
+
+    /** Bytes left for the payload in a Send to the peer that has no chunks. */
+    final int plainRoom;
+
+    /** The most bytes of an outbound call that goes without chunks although they are possible. */
+    final int plainArguments;
+
+    /** The most bytes of an inbound reply that comes without chunks although they are possible. */
+    final int plainResults;
+
+    /**
+     * @param inlineResults the longest Send in bytes of an inbound reply whose results come inline although chunks are
+     *     possible
+     */
+    VersionInlineThresholds(
+            int number,
+            int sendThreshold,
+            int receiveThreshold,
+            int inlineArguments,
+            int inlineResults) {
+        this.number = number;
+        this.sendThreshold = sendThreshold;
+        this.receiveThreshold = receiveThreshold;
+        this.inlineArguments = inlineArguments;
+        int header = TransportHeader.listsOffset(number) + TransportHeader.EMPTY_LISTS_BYTES;
+        plainRoom = sendThreshold - header;
+        plainArguments = inlineArguments - header;
+        plainResults = inlineResults - header;
+    }
 
     /** A version in which every message that fits one Send is inline. */
     VersionInlineThresholds(int number, int sendThreshold, int receiveThreshold) {
@@ -67,11 +95,6 @@ record VersionInlineThresholds(
                 TransportHeader.VERSION_TWO, PROBE_THRESHOLD, PROBE_THRESHOLD);
     }
 
-    /** Whether a Send of that length is permitted. */
-    boolean fitsSend(int bytes) {
-        return bytes <= sendThreshold;
-    }
-
     /**
      * Bytes left for the payload in a Send to the peer; negative if not even the header fits.
      *
@@ -89,10 +112,5 @@ record VersionInlineThresholds(
     /** As {@link #sendRoom}, for arguments that could go in a chunk. */
     int argumentsRoom(int listsBytes) {
         return inlineArguments - TransportHeader.listsOffset(number) - listsBytes;
-    }
-
-    /** As {@link #receiveRoom}, for results that could come in a chunk. */
-    int resultsRoom(int listsBytes) {
-        return inlineResults - TransportHeader.listsOffset(number) - listsBytes;
     }
 }

@@ -120,7 +120,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
             nullCall.writeInt(call.getInt(call.readerIndex() + VERSION_INDEX));
         }
         nullCall.writeZero(OncRpcHeaderDecoder.MINIMUM_CALL_BYTES - nullCall.readableBytes());
-        link.versions().proposeTwo();
+        link.versions.proposeTwo();
         timeout =
                 ctx.executor()
                         .schedule(
@@ -151,7 +151,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
         for (Held call : held) {
             if (call.xid() == cancel.xid()) {
                 held.remove(call);
-                link.metrics().increment(RpcRdmaCounter.CALLS_CANCELLED);
+                link.metrics.increment(RpcRdmaCounter.CALLS_CANCELLED);
                 ReferenceCountUtil.release(call.message());
                 call.promise().tryFailure(cancel.exception());
                 return true;
@@ -195,7 +195,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
 
     private void settle(ChannelHandlerContext ctx, int version) {
         stop(State.SETTLING);
-        link.versions().settle(version);
+        link.versions.settle(version);
         for (Held call = held.poll(); call != null; call = held.poll()) {
             ctx.write(call.message(), call.promise());
         }

@@ -13,11 +13,7 @@ final class WriteChunkSinks {
 
     private int[] lengths = new int[2];
     private ByteBuf[] memory = new ByteBuf[2];
-    private int count;
-
-    int count() {
-        return count;
-    }
+    int count;
 
     /** Bytes of a sink, without round-up; negative if they exceed {@code Integer.MAX_VALUE}. */
     int length(int sink) {

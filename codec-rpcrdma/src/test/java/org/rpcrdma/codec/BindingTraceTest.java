@@ -54,8 +54,8 @@ class BindingTraceTest {
             throws MalformedMessageException {
         ByteBuf in = call.buffer();
         UpperLayerBinding binding = decodeCall(call, in);
-        binding.walkArguments(rpc.version(), rpc.procedure(), argumentsOf(call, in));
-        assertThat(rpc.isReductionAllowed()).isTrue();
+        binding.walkArguments(rpc.version, rpc.procedure, argumentsOf(call, in));
+        assertThat(rpc.reductionAllowed).isTrue();
         int reduced = 0;
         for (int i = 0; i < cursor.items(); i++) {
             if (cursor.isItemReduced(i)) {
@@ -82,7 +82,7 @@ class BindingTraceTest {
         ByteBuf in = call.buffer();
         UpperLayerBinding binding = decodeCall(call, in);
         ReplyLimits limits = new ReplyLimits();
-        binding.limitResults(rpc.version(), rpc.procedure(), argumentsOf(call, in), limits);
+        binding.limitResults(rpc.version, rpc.procedure, argumentsOf(call, in), limits);
         assertThat(limits.isKnown()).isTrue();
         assertThat(limits.sinks()).isEqualTo(header.writes().chunks());
         if (limits.sinks() == 1) {
@@ -106,8 +106,8 @@ class BindingTraceTest {
         assertThat(results).isPositive();
         assertThat(out.readableBytes() - results).isLessThanOrEqualTo((int) limits.fixedBytes());
         binding.walkResults(
-                rpc.version(),
-                rpc.procedure(),
+                rpc.version,
+                rpc.procedure,
                 cursor.wrap(
                         out,
                         payload,
@@ -129,7 +129,7 @@ class BindingTraceTest {
         ByteBuf whole = call.buffer();
         UpperLayerBinding binding = decodeCall(call, whole);
         ReplyLimits limits = new ReplyLimits();
-        int arguments = rpc.argumentsIndex();
+        int arguments = rpc.argumentsIndex;
         boolean hasItem = hasItem(binding, call, whole);
         for (int end = call.headerBytes(); end < whole.writerIndex(); end++) {
             // Reading past the end of this copy would throw something else.
@@ -182,14 +182,14 @@ class BindingTraceTest {
         int payload = header.decodeLists(in, 16, in.readableBytes(), 512);
         assertThat(payload).isPositive();
         assertThat(rpc.decode(in, payload, in.readableBytes())).isTrue();
-        assertThat(rpc.program()).isEqualTo(call.program());
-        assertThat(rpc.version()).isEqualTo(call.programVersion());
-        assertThat(rpc.procedure()).isEqualTo(call.procedure());
-        return registry.find(rpc.program(), rpc.version());
+        assertThat(rpc.program).isEqualTo(call.program());
+        assertThat(rpc.version).isEqualTo(call.programVersion());
+        assertThat(rpc.procedure).isEqualTo(call.procedure());
+        return registry.find(rpc.program, rpc.version);
     }
 
     private XdrCursor argumentsOf(Trace call, ByteBuf in) {
         return cursor.wrap(
-                in, call.headerBytes(), rpc.argumentsIndex(), in.readableBytes(), header.reads());
+                in, call.headerBytes(), rpc.argumentsIndex, in.readableBytes(), header.reads());
     }
 }

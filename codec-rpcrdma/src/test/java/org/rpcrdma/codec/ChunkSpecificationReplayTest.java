@@ -293,7 +293,7 @@ class ChunkSpecificationReplayTest {
                         .isEqualTo(untouched());
             }
         }
-        assertThat(pair.serverConnection().responder().credits().unanswered())
+        assertThat(pair.serverConnection().responder().credits.unanswered())
                 .as(how)
                 .isEqualTo(unanswered);
         assertThat(pair.serverChannel.isActive()).as(how).isTrue();

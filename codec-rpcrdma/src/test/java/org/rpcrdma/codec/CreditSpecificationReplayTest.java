@@ -148,7 +148,7 @@ class CreditSpecificationReplayTest {
             for (RpcRdmaConnection connection : client.openConnections()) {
                 assertThat(connection.callsInFlight()).as(how).isEqualTo(state.unanswered());
                 assertThat(connection.creditsGranted()).as(how).isEqualTo(state.grant());
-                assertThat(receives(connection.link().channel()))
+                assertThat(receives(connection.link().channel))
                         .as(how)
                         .isGreaterThanOrEqualTo(state.replyReceives());
             }
@@ -265,7 +265,7 @@ class CreditSpecificationReplayTest {
                     .as(how)
                     .isGreaterThanOrEqualTo(state.receives());
             assertThat(pair.server.messages).as(how).isEmpty();
-            assertThat(pair.serverConnection().responder().credits().unanswered())
+            assertThat(pair.serverConnection().responder().credits.unanswered())
                     .as(how)
                     .isEqualTo(state.executing());
             assertThat(pair.clientChannel.isActive()).as(how).isTrue();

@@ -194,18 +194,18 @@ class CreditsTest {
         for (int grant : grants) {
             while (credits.allowed() > 0) {
                 credits.sent();
-                assertThat((long) credits.inFlight())
-                        .isLessThanOrEqualTo(Math.min(32, credits.granted()));
+                assertThat((long) credits.inFlight)
+                        .isLessThanOrEqualTo(Math.min(32, credits.granted));
             }
-            assertThat(credits.inFlight()).isPositive();
+            assertThat(credits.inFlight).isPositive();
             credits.updateGrant(grant);
-            assertThat(credits.granted()).isPositive();
+            assertThat(credits.granted).isPositive();
         }
     }
 
     private static void expect(RequesterCredits credits, long granted, int inFlight, int allowed) {
-        assertThat(credits.granted()).isEqualTo(granted);
-        assertThat(credits.inFlight()).isEqualTo(inFlight);
+        assertThat(credits.granted).isEqualTo(granted);
+        assertThat(credits.inFlight).isEqualTo(inFlight);
         assertThat(credits.allowed()).isEqualTo(allowed);
     }
 }

@@ -64,7 +64,7 @@ class FlightEventsTest {
         recording.start();
         try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
             assertThat(RpcRdmaFlightEvents.areCallsOn()).isFalse();
-            assertThat(RpcRdmaConnection.of(pair.clientChannel).link().metrics().startTime())
+            assertThat(RpcRdmaConnection.of(pair.clientChannel).link().metrics.startTime())
                     .isZero();
         }
         assertThat(events("rpcrdma.Call")).isEmpty();

@@ -434,7 +434,7 @@ final class FuzzRun {
         if (user.unanswered() > mostGranted()) {
             problem(user.unanswered() + " calls to answer, granted: " + mostGranted());
         }
-        int promised = servesHere() ? connection.responder().credits().outstanding() : 0;
+        int promised = servesHere() ? connection.responder().credits.outstanding() : 0;
         ExposedReadChunkReplies waiting = connection.responder().waiting();
         int completions = waiting == null ? 0 : waiting.count();
         if (servesHere() && promised + completions > ChannelInternals.of(codec()).keptReceives()) {

@@ -94,13 +94,13 @@ class Nfs4TraceTest {
 
     private UpperLayerBinding bindingOf(ByteBuf call, int start) {
         assertThat(rpc.decode(call, start, call.writerIndex())).isTrue();
-        assertThat(rpc.program()).isEqualTo(Rpc.NFS);
-        assertThat(rpc.version()).isEqualTo(4);
-        return BindingRegistry.standard().find(rpc.program(), rpc.version());
+        assertThat(rpc.program).isEqualTo(Rpc.NFS);
+        assertThat(rpc.version).isEqualTo(4);
+        return BindingRegistry.standard().find(rpc.program, rpc.version);
     }
 
     private XdrCursor arguments(ByteBuf call, int start, ReducedItemPredicate reduction) {
-        return cursor.wrap(call, start, rpc.argumentsIndex(), call.writerIndex(), reduction);
+        return cursor.wrap(call, start, rpc.argumentsIndex, call.writerIndex(), reduction);
     }
 
     private XdrCursor results(ByteBuf reply, int start, ReducedItemPredicate reduction) {
@@ -118,7 +118,7 @@ class Nfs4TraceTest {
         int start = exchange.call.headerBytes();
         decode(header, in);
         UpperLayerBinding binding = bindingOf(in, start);
-        binding.walkArguments(4, rpc.procedure(), arguments(in, start, header.reads()));
+        binding.walkArguments(4, rpc.procedure, arguments(in, start, header.reads()));
         // Every operation is known: the walk ends with the call.
         assertThat(cursor.remaining()).isZero();
         int reduced = 0;
@@ -135,7 +135,7 @@ class Nfs4TraceTest {
         int items = cursor.items();
         long position = items > 0 ? cursor.itemPosition(0) : 0;
         bindingOf(whole, 0)
-                .walkArguments(4, rpc.procedure(), arguments(whole, 0, ReducedItemPredicate.NONE));
+                .walkArguments(4, rpc.procedure, arguments(whole, 0, ReducedItemPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(items);
         assertThat(items > 0 ? cursor.itemPosition(0) : 0).isEqualTo(position);
@@ -146,7 +146,7 @@ class Nfs4TraceTest {
     @Proves({"V1-WRITE-02", "V1-WRITE-26", "V1-CHUNK-04", "V1-CHUNK-08"})
     void eligibleResultsAreWhatTheKernelPlaced(Exchange exchange) throws MalformedMessageException {
         UpperLayerBinding binding = bindingOf(Unpooled.wrappedBuffer(exchange.wholeCall()), 0);
-        int procedure = rpc.procedure();
+        int procedure = rpc.procedure;
         ByteBuf whole = Unpooled.wrappedBuffer(exchange.wholeReply());
         binding.walkResults(4, procedure, results(whole, 0, ReducedItemPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
@@ -181,7 +181,7 @@ class Nfs4TraceTest {
         decode(header, in);
         ReplyLimits limits = new ReplyLimits();
         bindingOf(in, start)
-                .limitResults(4, rpc.procedure(), arguments(in, start, header.reads()), limits);
+                .limitResults(4, rpc.procedure, arguments(in, start, header.reads()), limits);
         assertThat(limits.isKnown()).isTrue();
         assertThat(limits.totalBytes() + HEADER)
                 .isGreaterThanOrEqualTo(exchange.wholeReply().length);
@@ -207,12 +207,12 @@ class Nfs4TraceTest {
             throws MalformedMessageException {
         ByteBuf call = Unpooled.wrappedBuffer(exchange.wholeCall());
         UpperLayerBinding binding = bindingOf(call, 0);
-        int procedure = rpc.procedure();
+        int procedure = rpc.procedure;
         if (procedure == 0) {
             return; // NULL has nothing to walk
         }
         ReplyLimits limits = new ReplyLimits();
-        for (int end = rpc.argumentsIndex(); end < call.writerIndex(); end++) {
+        for (int end = rpc.argumentsIndex; end < call.writerIndex(); end++) {
             ByteBuf cut = call.slice(0, end); // reading past its end throws something else
             assertMalformed(
                     () ->

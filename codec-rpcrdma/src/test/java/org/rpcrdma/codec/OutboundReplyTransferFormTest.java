@@ -29,6 +29,6 @@ class OutboundReplyTransferFormTest {
         long replyChunk = Long.decode(chunk);
         assertThat(OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks))
                 .isSameAs(expected);
-        assertThat(expected.isLong()).isEqualTo(expected.procedure() != TransportHeader.RDMA_MSG);
+        assertThat(expected.isLong()).isEqualTo(expected.procedure != TransportHeader.RDMA_MSG);
     }
 }

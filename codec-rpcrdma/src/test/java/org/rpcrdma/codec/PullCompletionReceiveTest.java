@@ -146,7 +146,7 @@ class PullCompletionReceiveTest {
                                 ChannelInternals.of(pair.serverChannel).keptReceives()
                                         - pair.serverConnection()
                                                 .responder()
-                                                .credits()
+                                                .credits
                                                 .outstanding());
         assertThat(spare).isPositive();
     }

@@ -136,13 +136,13 @@ class PullCompletionSpecificationReplayTest {
 
     private void compareRequester(State state, int allowed, String how) throws Exception {
         RpcRdmaConnection connection = pair.clientConnection();
-        RequesterCredits credits = connection.requester().credits();
+        RequesterCredits credits = connection.requester().credits;
         await(how, () -> pair.server.messages.size() == state.sent().size());
         await(how, () -> connection.callsInFlight() == state.unanswered());
         on(
                 pair.clientChannel.eventLoop(),
                 () -> {
-                    assertThat(credits.inFlight()).as(how).isEqualTo(state.unanswered());
+                    assertThat(credits.inFlight).as(how).isEqualTo(state.unanswered());
                     assertThat(credits.allowed()).as(how).isEqualTo(allowed);
                     assertThat(connection.pulls().bytes()).as(how).isZero();
                 });
@@ -291,7 +291,7 @@ class PullCompletionSpecificationReplayTest {
                             .as(how)
                             .isGreaterThanOrEqualTo(state.sent().size());
                 });
-        assertThat(responder.credits().unanswered()).as(how).isEqualTo(state.executing());
+        assertThat(responder.credits.unanswered()).as(how).isEqualTo(state.executing());
         assertThat(pair.serverChannel.isActive()).as(how).isTrue();
         assertThat(pair.server.messages).as(how).isEmpty();
     }

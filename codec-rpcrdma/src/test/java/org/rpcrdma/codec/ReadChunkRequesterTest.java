@@ -524,7 +524,7 @@ class ReadChunkRequesterTest {
         assertThat(client().callsInFlight()).isZero();
         assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
         assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isZero();
-        assertThat(on(pair.clientChannel, () -> client().responder().credits().unanswered()))
+        assertThat(on(pair.clientChannel, () -> client().responder().credits.unanswered()))
                 .isZero();
         assertThat(client().value(RpcRdmaCounter.CALLS_RECEIVED)).isEqualTo(4);
     }

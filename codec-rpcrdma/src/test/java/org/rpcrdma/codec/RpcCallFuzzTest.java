@@ -97,18 +97,18 @@ class RpcCallFuzzTest extends FuzzTarget {
         boolean isCall = rpc.decode(in, 0, call.length);
         assertThat(new OncRpcHeaderDecoder().decode(in, 0, call.length)).isEqualTo(isCall);
         if (!isCall) {
-            assertThat(rpc.isReductionAllowed()).isFalse();
+            assertThat(rpc.reductionAllowed).isFalse();
             return;
         }
-        int index = rpc.argumentsIndex();
+        int index = rpc.argumentsIndex;
         assertThat(index).isBetween(OncRpcHeaderDecoder.MINIMUM_CALL_BYTES, call.length);
         assertThat(index & 3).isZero();
         // One byte less is too short for the header.
         assertThat(new OncRpcHeaderDecoder().decode(in, 0, index - 1)).isFalse();
 
-        int version = rpc.version();
-        int procedure = rpc.procedure();
-        UpperLayerBinding binding = bindings.find(rpc.program(), version);
+        int version = rpc.version;
+        int procedure = rpc.procedure;
+        UpperLayerBinding binding = bindings.find(rpc.program, version);
         ItemWalk.Found found =
                 walks.check(
                         call, index, cursor -> binding.walkArguments(version, procedure, cursor));

@@ -864,7 +864,7 @@ class RpcRdmaClientTest {
         List<ByteBuf> failed = new CopyOnWriteArrayList<>();
         List<Future<ByteBuf>> late = new ArrayList<>();
         on(
-                client.openConnections().get(0).link().channel(),
+                client.openConnections().get(0).link().channel,
                 () -> {
                     for (int i = 0; i < 64; i++) {
                         ByteBuf message = Rpc.echo(0, 8);
@@ -892,7 +892,7 @@ class RpcRdmaClientTest {
 
     private Channel openChannel() throws Exception {
         client.connect().sync();
-        return client.openConnections().get(0).link().channel();
+        return client.openConnections().get(0).link().channel;
     }
 
     private List<Future<ByteBuf>> threeOfWhichTheFirstCancelsTheSecond(
@@ -1199,7 +1199,7 @@ class RpcRdmaClientTest {
         Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
         responder.take().reply(Rpc.reply(0));
         done(first);
-        RdmaChannel channel = client.openConnections().get(0).link().channel();
+        RdmaChannel channel = client.openConnections().get(0).link().channel;
         List<Future<ByteBuf>> calls =
                 on(
                         channel,
@@ -1234,7 +1234,7 @@ class RpcRdmaClientTest {
                         });
         client = builder(responder.address()).handler(() -> inbox).build();
         done(client.call(Rpc.echo(0, 8)));
-        RdmaChannel channel = client.openConnections().get(0).link().channel();
+        RdmaChannel channel = client.openConnections().get(0).link().channel;
         channel.writeAndFlush(Rpc.echo(0x5AFE0001, 8));
         assertThat(inbox.takeXid()).isEqualTo(0x5AFE0001);
         channel.writeAndFlush(Rpc.echo(0x5AFE0002, 8));

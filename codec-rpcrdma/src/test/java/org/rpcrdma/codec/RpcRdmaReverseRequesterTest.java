@@ -749,7 +749,7 @@ class RpcRdmaReverseRequesterTest {
     }
 
     private Channel clientChannel() {
-        return client.openConnections().get(0).link().channel();
+        return client.openConnections().get(0).link().channel;
     }
 
     @Test
@@ -988,7 +988,7 @@ class RpcRdmaReverseRequesterTest {
             Future<ByteBuf> next = callback.call(Rpc.echo(0, 8));
             Received nextThere = take();
             assertThat(nextThere.channel())
-                    .isSameAs(second.openConnections().get(0).link().channel());
+                    .isSameAs(second.openConnections().get(0).link().channel);
             nextThere.reply();
             answered(next, nextThere.xid());
         } finally {

@@ -146,9 +146,9 @@ class TransportHeaderFuzzTest extends FuzzTarget {
                         && header.proc() == TransportHeader.RDMA_MSG
                         && payload == TransportHeader.MINIMUM_BYTES
                         && in.writerIndex() - payload >= OncRpcHeaderDecoder.DIRECTION_BYTES;
-        assertThat(started.isPlain()).isEqualTo(isPlain);
+        assertThat(started.isPlain).isEqualTo(isPlain);
         if (isPlain) {
-            assertThat(started.payloadXid()).isEqualTo(in.getInt(payload));
+            assertThat(started.payloadXid).isEqualTo(in.getInt(payload));
             assertThat(started.payloadDirection())
                     .isEqualTo(InboundRpcMessageType.of(header, in, payload));
         }

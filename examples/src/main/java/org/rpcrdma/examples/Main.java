@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.examples;
 
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.rpcrdma.examples.common.Printable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -9,24 +11,29 @@ import picocli.CommandLine.Command;
 @Command(
         name = "rpcrdma",
         description = "RPC-over-RDMA for the JVM, without RDMA hardware.",
-        subcommands = {
-            DemoCommand.class,
-            PingCommand.class,
-            LeasesCommand.class,
-            NfsCommand.class,
-            ServeNfsCommand.class,
-            DevicesCommand.class,
-            VerifyDeviceCommand.class,
-            SimulateCommand.class,
-            TopCommand.class,
-            CommandLine.HelpCommand.class
-        },
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND")
 public final class Main {
 
     private static final int FAILURE = 1;
     private static final String VERSION = "rpcrdma 0.1.0-SNAPSHOT";
+    private static final String HELP = "help";
+
+    /** By name, in the order in which the help lists them. */
+    private static final Map<String, Class<?>> COMMANDS = new LinkedHashMap<>();
+
+    static {
+        COMMANDS.put("demo", DemoCommand.class);
+        COMMANDS.put("ping", PingCommand.class);
+        COMMANDS.put("leases", LeasesCommand.class);
+        COMMANDS.put("nfs", NfsCommand.class);
+        COMMANDS.put("serve-nfs", ServeNfsCommand.class);
+        COMMANDS.put("devices", DevicesCommand.class);
+        COMMANDS.put("verify-device", VerifyDeviceCommand.class);
+        COMMANDS.put("simulate", SimulateCommand.class);
+        COMMANDS.put("top", TopCommand.class);
+        COMMANDS.put(HELP, CommandLine.HelpCommand.class);
+    }
 
     private Main() {}
 
@@ -36,11 +43,21 @@ public final class Main {
 
     /** @return the exit status: 0 on success, 1 on a failure, 2 on wrong usage; one line on standard error says why */
     static int run(String... args) {
-        return commandLine().execute(args);
+        return commandLine(args).execute(args);
     }
 
-    static CommandLine commandLine() {
+    /**
+     * For these arguments. Where the first one is a command, the others are not there: to find the options of all of
+     * them takes longer than a short command.
+     */
+    static CommandLine commandLine(String... args) {
         CommandLine main = new CommandLine(new Main());
+        String first = args.length == 0 ? HELP : args[0];
+        if (COMMANDS.containsKey(first) && !first.equals(HELP)) {
+            main.addSubcommand(first, COMMANDS.get(first));
+        } else {
+            COMMANDS.forEach(main::addSubcommand);
+        }
         nameVersion(main);
         return main.setParameterExceptionHandler(Main::reportUsage)
                 .setExecutionExceptionHandler(

@@ -49,6 +49,14 @@ class CommandLineTest {
         assertThat(err.toString()).isEmpty();
     }
 
+    @Test
+    void aCommandIsAloneAndHelpKnowsThemAll() {
+        assertThat(Main.commandLine("ping", "x:1").getSubcommands()).containsOnlyKeys("ping");
+        assertThat(Main.commandLine("nonsense").getSubcommands()).containsKeys("ping", "nfs");
+        assertThat(run("help", "ping")).isZero();
+        assertThat(out.toString()).contains("rpcrdma ping").contains("--count");
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -407,7 +415,7 @@ class CommandLineTest {
     }
 
     private int run(String... args) {
-        CommandLine command = Main.commandLine();
+        CommandLine command = Main.commandLine(args);
         command.setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
         return command.execute(args);
     }

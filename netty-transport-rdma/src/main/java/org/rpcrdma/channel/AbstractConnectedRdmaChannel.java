@@ -129,7 +129,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Whether the peer has ended the connection, so that no more data arrive. */
     final boolean isDisconnected() {
-        return end.isDisconnected();
+        return end.disconnected;
     }
 
     /** Whether a close waits for posted work. */
@@ -311,7 +311,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     @Override
     protected final void doWrite(ChannelOutboundBuffer in) throws Exception {
-        if (end.isDisconnected()) {
+        if (end.disconnected) {
             dataPath.outputEnds();
             end.failFlushed(in);
             return;
@@ -347,7 +347,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
     @Override
     protected final void doBeginRead() {
         super.doBeginRead();
-        if (end.isDisconnected() || (queuePair.isThere() && dataPath.hasInbound())) {
+        if (end.disconnected || (queuePair.isThere() && dataPath.hasInbound())) {
             becomeReady();
         }
     }
@@ -363,7 +363,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         if (mayDeliver()) {
             dataPath.delivered();
         }
-        if (end.isDisconnected() && isOpen()) {
+        if (end.disconnected && isOpen()) {
             endDelivery();
         }
     }

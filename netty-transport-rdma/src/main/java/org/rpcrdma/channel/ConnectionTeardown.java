@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 final class ConnectionTeardown {
 
     /** Whether the peer has ended the connection; the channel closes when all inbound data are delivered. */
-    private boolean disconnected;
+    boolean disconnected;
 
     private Throwable cause;
 
@@ -37,11 +37,6 @@ final class ConnectionTeardown {
     void disconnected(Throwable why) {
         disconnected = true;
         cause = why;
-    }
-
-    /** Whether the peer has ended the connection, so that no more data arrive. */
-    boolean isDisconnected() {
-        return disconnected;
     }
 
     Throwable cause() {

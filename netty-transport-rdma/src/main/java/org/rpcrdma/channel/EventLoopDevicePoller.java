@@ -49,7 +49,7 @@ final class EventLoopDevicePoller {
     /** {@code null} unless the mode is {@link PollMode#ADAPTIVE}. */
     private final AdaptivePolling polling;
 
-    private final RegisteredBufferPool pool;
+    final RegisteredBufferPool pool;
     private final Set<AbstractRdmaChannel> channels = new LinkedHashSet<>();
 
     private final EventLoopCounters counters = new EventLoopCounters();
@@ -112,10 +112,6 @@ final class EventLoopDevicePoller {
         if (polling != null) {
             polling.limit(limit);
         }
-    }
-
-    RegisteredBufferPool pool() {
-        return pool;
     }
 
     RateLimitedLogger log() {

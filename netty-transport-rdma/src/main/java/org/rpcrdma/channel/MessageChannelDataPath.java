@@ -72,7 +72,7 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
         receives =
                 new PostedReceives(
                         queuePair,
-                        channel.poller().pool(),
+                        channel.poller().pool,
                         channel.poller().receives(),
                         device.receivesWithoutMemory(),
                         channel.receiveSize(),
@@ -173,12 +173,12 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
         }
         // A message of several segments: its length is not known yet, so the full receive size
         // counts.
-        boolean isCounted = length >= receives.size() && receives.size() >= LEAST_COUNTED;
+        boolean isCounted = length >= receives.size && receives.size >= LEAST_COUNTED;
         return isCounted ? incompleteMemory(id) : receives.memory(id, length);
     }
 
     private ReceiveMemoryRange incompleteMemory(long id) {
-        int size = receives.size();
+        int size = receives.size;
         // Sends complete in order: an earlier one is complete, though its completion is not polled
         // yet.
         sendIsComplete();
@@ -214,7 +214,7 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
     void completed(long id, WorkStatus status, int length) {
         if (SendPoster.isSend(id)) {
             sends.completed(id, status);
-            channel.workDone(sends.isBlocked() && status == WorkStatus.SUCCESS);
+            channel.workDone(sends.blocked && status == WorkStatus.SUCCESS);
         } else if (status == WorkStatus.SUCCESS) {
             if (id == incompleteId) {
                 sendIsComplete();

@@ -56,7 +56,10 @@ final class MessageMemoryRegistration {
     /** The buffer itself if the device can use its memory, otherwise a copy of it. Takes the buffer over. */
     ByteBuf sendable(ByteBuf buffer) {
         int length = buffer.readableBytes();
-        if (length == 0 || isUsable(buffer, buffer.readerIndex(), length)) {
+        int index = buffer.readerIndex();
+        if (length == 0
+                || pooled(buffer, index, length) != null
+                || isWorthRegistering(buffer, length)) {
             return buffer;
         }
         ByteBuf copy = pool.registered(length);
@@ -72,11 +75,14 @@ final class MessageMemoryRegistration {
 
     /** Whether the device can use these bytes without a copy, at lower cost than a copy. */
     boolean isUsable(ByteBuf buffer, int index, int length) {
-        return pooled(buffer, index, length) != null
-                || (length >= COPY_LIMIT
-                        && cheapRegistration
-                        && isInOnePiece(buffer)
-                        && !buffer.isReadOnly());
+        return pooled(buffer, index, length) != null || isWorthRegistering(buffer, length);
+    }
+
+    private boolean isWorthRegistering(ByteBuf buffer, int length) {
+        return length >= COPY_LIMIT
+                && cheapRegistration
+                && isInOnePiece(buffer)
+                && !buffer.isReadOnly();
     }
 
     /**

@@ -24,7 +24,7 @@ final class PostedReceives {
     private final boolean withoutMemory;
 
     /** Bytes of each receive; for receives without memory, the most bytes given on arrival. */
-    private int size;
+    int size;
 
     private final int depth;
     private final int batch;
@@ -108,11 +108,6 @@ final class PostedReceives {
         }
     }
 
-    /** Bytes of each receive. */
-    int size() {
-        return size;
-    }
-
     /** Sets the longest message accepted from now on; only for receives without memory. */
     void size(int bytes) {
         size = bytes;
@@ -178,7 +173,10 @@ final class PostedReceives {
     void complete(int length) {
         if (withoutMemory) {
             // The length of a message of several segments is known only now.
-            pool.trim(slots[completed & mask], length);
+            RegisteredByteBuf memory = slots[completed & mask];
+            if (length < memory.length()) {
+                pool.trim(memory, length);
+            }
         }
         ended(length);
         if (posted - completed == target >>> 2) {

@@ -20,7 +20,7 @@ final class PostedSends {
     private int mask;
 
     /** Numbers of the oldest posted work request and of the next one. */
-    private long head;
+    long head;
 
     private long tail;
 
@@ -97,11 +97,6 @@ final class PostedSends {
 
     boolean headIsNothing() {
         return memory[(int) head & mask] == null;
-    }
-
-    /** The number of the oldest. */
-    long head() {
-        return head;
     }
 
     /** The outbound message of the oldest. */

@@ -93,7 +93,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
      */
     public ByteBuf registeredBuffer(int capacity) {
         checkInEventLoop("registeredBuffer");
-        return poller().pool().registered(capacity);
+        return poller().pool.registered(capacity);
     }
 
     /**
@@ -107,7 +107,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
      */
     public ByteBuf sendBuffer(int capacity) {
         checkInEventLoop("sendBuffer");
-        return poller().pool().toSend(capacity);
+        return poller().pool.toSend(capacity);
     }
 
     /**
@@ -116,7 +116,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
      */
     public long registeredBytesInUse() {
         checkInEventLoop("registeredBytesInUse");
-        return poller().pool().lentBytes();
+        return poller().pool.lentBytes();
     }
 
     /**
@@ -236,7 +236,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         super.doRegister();
         memory =
                 new MessageMemoryRegistration(
-                        poller().pool(), poller().context().capabilities().cheapRegistration());
+                        poller().pool, poller().context().capabilities().cheapRegistration());
     }
 
     @Override
@@ -315,7 +315,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
         @Override
         public boolean mayPrepend(ByteBuf buffer) {
-            return poller().pool().isOnlyReference(buffer);
+            return poller().pool.isOnlyReference(buffer);
         }
 
         @Override

@@ -186,10 +186,8 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 }
                 long polled = context.nanoTime();
                 long now = polled;
-                int ratio = ioRatio;
-                if (ratio == 100
-                        ? super.runAllTasks()
-                        : runAllTasks((polled - start) * (100 - ratio) / ratio)) {
+                // Most rounds have none, and Netty's way to find that is long.
+                if ((hasTasks() || hasScheduledTasks()) && tryRunTasks(polled - start)) {
                     worked = true;
                     now = context.nanoTime();
                 }
@@ -219,6 +217,12 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 poller.roundFailed(t);
             }
         }
+    }
+
+    /** Runs tasks; returns whether there were any. */
+    private boolean tryRunTasks(long ioNanos) {
+        int ratio = ioRatio;
+        return ratio == 100 ? super.runAllTasks() : runAllTasks(ioNanos * (100 - ratio) / ratio);
     }
 
     /** Called during shutdown. A task that resubmits itself must not prevent it. */

@@ -107,12 +107,12 @@ public final class RdmaEventLoopGroupStatistics {
 
     /** {@return the bytes of registered memory of the loops, in use or cached} */
     public long registeredBytes() {
-        return pollers.stream().mapToLong(poller -> poller.pool().bytes()).sum();
+        return pollers.stream().mapToLong(poller -> poller.pool.bytes()).sum();
     }
 
     /** {@return the bytes of registered memory in use by buffers} */
     public long registeredBytesInUse() {
-        return pollers.stream().mapToLong(poller -> poller.pool().lentBytesLately()).sum();
+        return pollers.stream().mapToLong(poller -> poller.pool.lentBytesLately()).sum();
     }
 
     @Override

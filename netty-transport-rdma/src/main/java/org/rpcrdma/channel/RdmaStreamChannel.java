@@ -87,7 +87,7 @@ public final class RdmaStreamChannel extends AbstractConnectedRdmaChannel implem
      */
     public ByteBuf registeredBuffer(int capacity) {
         checkInEventLoop("registeredBuffer");
-        return poller().pool().registered(capacity);
+        return poller().pool.registered(capacity);
     }
 
     // ------------------------------------------------------------------ life cycle

@@ -39,7 +39,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     private boolean opened;
 
     /** Whether flushed messages wait for room on the send queue. */
-    private boolean blocked;
+    boolean blocked;
 
     /** @param depth the most work requests of the queue pair's send queue */
     SendPoster(QueuePair queuePair, MessageMemoryRegistration memory, int depth) {
@@ -59,14 +59,9 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
         return posted.isEmpty();
     }
 
-    /** Whether flushed messages wait until work completes. */
-    boolean isBlocked() {
-        return blocked;
-    }
-
     /** Whether a Read is in flight. */
     boolean hasReads() {
-        return lastRead >= posted.head();
+        return lastRead >= posted.head;
     }
 
     /** Whether the oldest work in flight is a Read. */
@@ -76,7 +71,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Number of the oldest work request in flight. */
     long oldest() {
-        return posted.head();
+        return posted.head;
     }
 
     // ------------------------------------------------------------------ posting
@@ -164,7 +159,7 @@ final class SendPoster implements ChannelOutboundBuffer.MessageProcessor {
     /** A signalled or failed work request has completed, and so have all before it. */
     void completed(long id, WorkStatus status) {
         long number = id & ~SEND;
-        while (!posted.isEmpty() && posted.head() < number) {
+        while (!posted.isEmpty() && posted.head < number) {
             completeHead(WorkStatus.SUCCESS);
         }
         if (!posted.isEmpty()) {

@@ -59,7 +59,7 @@ final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
     @Override
     void begin() {
         SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
-        RegisteredBufferPool pool = channel.poller().pool();
+        RegisteredBufferPool pool = channel.poller().pool;
         MessageMemoryRegistration memory =
                 new MessageMemoryRegistration(pool, device.cheapRegistration());
         exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());

@@ -10,9 +10,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * Budget of direct memory for all event loops of the JVM. Refuses at once what exceeds the limit, where {@link
  * ByteBuffer#allocateDirect} would collect garbage and sleep for up to a second on the event loop. Thread-safe.
  *
- * <p>The memory counts as the JVM's direct memory, and is refused if less than a sixteenth of that would be left. It is
- * freed immediately, by {@code sun.misc.Unsafe} if available to Netty, otherwise by an arena of Java 25. On older JDKs
- * without {@code sun.misc.Unsafe} it is kept for later allocations, split and coalesced.
+ * <p>The memory counts as the JVM's direct memory, and is refused if less than a sixteenth of that would be left, but
+ * for the first 8 MiB, or a quarter of that sixteenth: to know what others have taken has the JVM load its management.
+ * It is freed immediately, by {@code sun.misc.Unsafe} if available to Netty, otherwise by an arena of Java 25. On older
+ * JDKs without {@code sun.misc.Unsafe} it is kept for later allocations, split and coalesced.
  */
 public final class DirectMemoryBudget {
 

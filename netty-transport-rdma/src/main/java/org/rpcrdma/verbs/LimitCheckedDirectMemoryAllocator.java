@@ -17,6 +17,15 @@ final class LimitCheckedDirectMemoryAllocator {
     /** Bytes that this project counts against the JVM's limit, although the JVM does not. */
     private static final AtomicLong uncounted = new AtomicLong();
 
+    /**
+     * The first bytes are allocated without a look at what others have taken, for which the JVM loads its management,
+     * before the first call of a program. They are a quarter of what is kept free, at most.
+     */
+    private static final long FIRST_BYTES = Math.min(8 << 20, limit() / 64);
+
+    /** Allocated up to now, freed ones included. */
+    private static final AtomicLong allocated = new AtomicLong();
+
     private LimitCheckedDirectMemoryAllocator() {}
 
     /**
@@ -26,12 +35,8 @@ final class LimitCheckedDirectMemoryAllocator {
      * @throws IllegalStateException when it does not fit
      */
     static ByteBuffer allocate(int bytes, IntFunction<ByteBuffer> source) {
-        long most = Pool.MOST;
-        long taken = Pool.taken() + uncounted.get();
-        if (taken + bytes > most - most / 16) {
-            throw refused(
-                    bytes,
-                    taken + " of the JVM's " + most + " are taken; raise -XX:MaxDirectMemorySize");
+        if (allocated.addAndGet(bytes) > FIRST_BYTES) {
+            check(bytes);
         }
         try {
             return source.apply(bytes);
@@ -39,6 +44,20 @@ final class LimitCheckedDirectMemoryAllocator {
             throw refused(
                     bytes, "the JVM has no more; raise -XX:MaxDirectMemorySize: " + e.getMessage());
         }
+    }
+
+    private static void check(int bytes) {
+        long most = Pool.MOST;
+        long taken = Pool.taken() + uncounted.get();
+        if (taken + bytes > most - most / 16) {
+            throw refused(
+                    bytes,
+                    taken + " of the JVM's " + most + " are taken; raise -XX:MaxDirectMemorySize");
+        }
+    }
+
+    private static long limit() {
+        return PlatformDependent.estimateMaxDirectMemory();
     }
 
     /**
@@ -62,7 +81,7 @@ final class LimitCheckedDirectMemoryAllocator {
 
     /** Initialized lazily. */
     private static final class Pool {
-        static final long MOST = PlatformDependent.estimateMaxDirectMemory();
+        static final long MOST = limit();
 
         static final BufferPoolMXBean DIRECT = find();
 

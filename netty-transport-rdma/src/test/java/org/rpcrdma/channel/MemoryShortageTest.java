@@ -228,7 +228,7 @@ class MemoryShortageTest {
     }
 
     private RegisteredBufferPool serverPool() {
-        return ((RdmaEventLoop) listener.eventLoop()).poller().pool();
+        return ((RdmaEventLoop) listener.eventLoop()).poller().pool;
     }
 
     @Test

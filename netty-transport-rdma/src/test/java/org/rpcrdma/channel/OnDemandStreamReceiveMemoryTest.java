@@ -104,7 +104,7 @@ class OnDemandStreamReceiveMemoryTest {
     }
 
     private static void put(ReceiveMemoryRange place, int index, byte value) {
-        ((IwarpMemoryRegion) place.region()).bytes().put(index, value);
+        ((IwarpMemoryRegion) place.region()).memory.put(index, value);
     }
 
     private void announce(int bytes) throws StreamProtocolException {

@@ -112,7 +112,7 @@ class RdmaEventLoopTest {
         RdmaEventLoop loop = (RdmaEventLoop) group.next();
         loop.submit(
                         () ->
-                                assertThatThrownBy(() -> loop.poller().pool().registered(1))
+                                assertThatThrownBy(() -> loop.poller().pool.registered(1))
                                         .isInstanceOf(IllegalStateException.class))
                 .sync();
         assertThat(group.value(RdmaCounter.MEMORY_REFUSALS)).isEqualTo(1);

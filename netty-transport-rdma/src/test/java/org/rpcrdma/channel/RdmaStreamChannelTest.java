@@ -359,7 +359,7 @@ class RdmaStreamChannelTest {
             ChannelFuture write = pair.client.writeAndFlush(Unpooled.wrappedBuffer(bytes));
             StreamPair.await(() -> !pair.client.isWritable());
             RdmaEventLoop loop = (RdmaEventLoop) pair.server.eventLoop();
-            long lent = on(pair.server, () -> loop.poller().pool().lentBytes());
+            long lent = on(pair.server, () -> loop.poller().pool.lentBytes());
             assertThat(lent).isLessThan(200_000);
             assertThat(pair.serverSide.size()).isZero();
             assertThat(write.isDone()).isFalse();
@@ -692,9 +692,9 @@ class RdmaStreamChannelTest {
             server.awaitClosed();
             RdmaEventLoop clientLoop = (RdmaEventLoop) pair.client.eventLoop();
             RdmaEventLoop serverLoop = (RdmaEventLoop) pair.server.eventLoop();
-            assertThat(clientLoop.submit(() -> clientLoop.poller().pool().lentBytes()).get())
+            assertThat(clientLoop.submit(() -> clientLoop.poller().pool.lentBytes()).get())
                     .isZero();
-            assertThat(serverLoop.submit(() -> serverLoop.poller().pool().lentBytes()).get())
+            assertThat(serverLoop.submit(() -> serverLoop.poller().pool.lentBytes()).get())
                     .isZero();
         }
     }

@@ -40,7 +40,7 @@ public final class SimulatedGroups {
         List<ByteBuf> taken = new ArrayList<>();
         try {
             while (taken.size() < MOST_TAKEN) {
-                taken.add(((RdmaEventLoop) group.next()).poller().pool().registered(bytes));
+                taken.add(((RdmaEventLoop) group.next()).poller().pool.registered(bytes));
             }
         } catch (IllegalStateException e) {
             // That was the last one.

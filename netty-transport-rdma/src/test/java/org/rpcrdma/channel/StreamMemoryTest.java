@@ -98,7 +98,7 @@ class StreamMemoryTest {
     }
 
     private static RegisteredBufferPool pool(Channel channel) {
-        return ((RdmaEventLoop) channel.eventLoop()).poller().pool();
+        return ((RdmaEventLoop) channel.eventLoop()).poller().pool;
     }
 
     private static long lent(Channel channel) throws Exception {

@@ -33,19 +33,11 @@ public final class XidHashMap<V> {
         shift = Integer.SIZE - placesLog2;
     }
 
-    private int place(int xid) {
-        return (xid * SPREAD) >>> shift;
-    }
-
-    private int after(int place) {
-        return (place + 1) & (values.length - 1);
-    }
-
     /** Slot of the XID, or the free slot for it. */
     private int find(int xid) {
         int at = (xid * SPREAD) >>> shift;
         while (values[at] != null && xids[at] != xid) {
-            at = after(at);
+            at = (at + 1) & (values.length - 1);
         }
         return at;
     }
@@ -104,10 +96,11 @@ public final class XidHashMap<V> {
 
     /** Frees a slot, and moves up later entries of its probe sequence. */
     private void empty(int place) {
+        int mask = values.length - 1;
         int free = place;
-        for (int at = after(free); values[at] != null; at = after(at)) {
-            int away = (at - place(xids[at])) & (values.length - 1);
-            if (away >= ((at - free) & (values.length - 1))) {
+        for (int at = (free + 1) & mask; values[at] != null; at = (at + 1) & mask) {
+            int home = (xids[at] * SPREAD) >>> shift;
+            if (((at - home) & mask) >= ((at - free) & mask)) {
                 xids[free] = xids[at];
                 values[free] = values[at];
                 free = at;

@@ -49,11 +49,22 @@ public final class OncRpcHeaderDecoder {
     /** How many of the bytes are of the message that was taken last. */
     private int taken;
 
-    private int program;
-    private int version;
-    private int procedure;
-    private int argumentsIndex;
-    private boolean reductionAllowed;
+    /** Of the message that was taken by {@link #decodeStart} last. */
+    public int xid;
+
+    /** Of the same message: {@link #CALL}, {@link #REPLY} or invalid. */
+    public int type;
+
+    public int program;
+    public int version;
+    public int procedure;
+    public int argumentsIndex;
+
+    /**
+     * Whether items may leave the payload stream: not those of a GSS context message, and none at all under the
+     * integrity or the privacy service (RFC 8166, 8.2.2).
+     */
+    public boolean reductionAllowed;
 
     /**
      * Whether this is an RPC message of that type, as far as its first two words tell.
@@ -82,48 +93,16 @@ public final class OncRpcHeaderDecoder {
     }
 
     /**
-     * Decodes the first words of a message: {@link #xid()}, {@link #type()}, and what {@link #decodeCall} looks at.
+     * Decodes the first words of a message: {@link #xid}, {@link #type}, and what {@link #decodeCall} looks at.
      *
      * @return whether there are an XID and a type
      */
     public boolean decodeStart(ByteBuf message) {
         taken = Math.min(MINIMUM_CALL_BYTES, message.readableBytes());
         message.getBytes(message.readerIndex(), words, 0, taken);
+        xid = (int) INT.get(words, 0);
+        type = (int) INT.get(words, 4);
         return taken >= DIRECTION_BYTES;
-    }
-
-    /** Of the message that was {@linkplain #decodeStart decoded} last. */
-    public int xid() {
-        return (int) INT.get(words, 0);
-    }
-
-    /** Of the message that was {@linkplain #decodeStart decoded} last: {@link #CALL}, {@link #REPLY} or invalid. */
-    public int type() {
-        return (int) INT.get(words, 4);
-    }
-
-    public int program() {
-        return program;
-    }
-
-    public int version() {
-        return version;
-    }
-
-    public int procedure() {
-        return procedure;
-    }
-
-    public int argumentsIndex() {
-        return argumentsIndex;
-    }
-
-    /**
-     * Whether items may leave the payload stream: not those of a GSS context message, and none at all under the
-     * integrity or the privacy service (RFC 8166, 8.2.2).
-     */
-    public boolean isReductionAllowed() {
-        return reductionAllowed;
     }
 
     /** Decodes a call; {@code false} if the message is not a valid RPC call. */

@@ -71,8 +71,16 @@ public final class TransportHeader {
     private int credit;
     private int proc;
     private int direction;
-    private boolean isPlain;
-    private int payloadXid;
+
+    /**
+     * Whether what was decoded last, by {@link #decodeStart}, is an RDMA_MSG of version 1 with three empty lists and at
+     * least the XID and the type of an RPC message.
+     */
+    public boolean isPlain;
+
+    /** The XID of the RPC message behind a header that is {@linkplain #isPlain plain}. */
+    public int payloadXid;
+
     private int payloadType;
     private String problem = "";
 
@@ -138,19 +146,6 @@ public final class TransportHeader {
     /** Where the Read list of an RDMA_MSG or RDMA_NOMSG begins: after the direction word, if the version has one. */
     public static int listsOffset(int version) {
         return version == VERSION_TWO ? FIXED_BYTES + 4 : FIXED_BYTES;
-    }
-
-    /**
-     * Whether what was decoded last, by {@link #decodeStart}, is an RDMA_MSG of version 1 with three empty lists and at
-     * least the XID and the type of an RPC message.
-     */
-    public boolean isPlain() {
-        return isPlain;
-    }
-
-    /** The XID of the RPC message behind a header that is {@linkplain #isPlain plain}. */
-    public int payloadXid() {
-        return payloadXid;
     }
 
     /** The type of the RPC message behind a header that is {@linkplain #isPlain plain}. */

@@ -213,7 +213,8 @@ public final class Rstream {
 
         @Override
         protected synchronized void channelRead0(ChannelHandlerContext ctx, ByteBuf bytes) {
-            // The leak detector records each access to the buffer, which takes long in an emulated machine.
+            // The leak detector records each access to the buffer, which takes long in an emulated
+            // machine.
             for (byte next : ByteBufUtil.getBytes(bytes)) {
                 if (next != (byte) count && wrong == null) {
                     wrong = "byte " + count + " is " + next;

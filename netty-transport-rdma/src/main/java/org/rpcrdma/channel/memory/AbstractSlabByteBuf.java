@@ -14,8 +14,11 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.GatheringByteChannel;
 import java.nio.channels.ScatteringByteChannel;
 
-/** Abstract {@code ByteBuf} over a range of a {@link Slab}. The subclass owns the range. */
-abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
+/**
+ * Abstract {@code ByteBuf} over a range of a {@link Slab}. The subclass owns the range. Public because a public class
+ * gets a method more, which calls the inherited one, for each of a class that is not.
+ */
+public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
 
     /** Whether to access numbers without {@link ByteBuffer}, which repeats the bounds checks. */
     private static final boolean IS_DIRECT =
@@ -30,13 +33,13 @@ abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     private long address;
 
     /** Of byte 0 in the slab. */
-    private int offset;
+    int offset;
 
     /** Sets slab and offset of this buffer. */
     final void begin(Slab slab, int newOffset) {
-        memory = slab.memory();
+        memory = slab.memory;
         offset = newOffset;
-        address = slab.address() + newOffset;
+        address = slab.address + newOffset;
     }
 
     /** Detaches this buffer from its slab. */
@@ -49,11 +52,6 @@ abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     final void skip(int count) {
         offset += count;
         address += count;
-    }
-
-    /** Of byte 0 in the slab. */
-    final int offset() {
-        return offset;
     }
 
     /** Of byte 0; without a meaning where the JVM does not tell. */

@@ -18,7 +18,9 @@ final class MemoryRegionRegistry {
 
     private final VerbsContext context;
     private final DirectMemoryBudget budget;
-    private final boolean hasUnsafe = PlatformDependent.hasUnsafe();
+
+    /** Whether Netty can access memory by its address. */
+    final boolean hasUnsafe = PlatformDependent.hasUnsafe();
 
     /** By ascending address of their regions. */
     private Slab[] slabs = new Slab[16];
@@ -28,7 +30,7 @@ final class MemoryRegionRegistry {
     private long nextVirtualAddress = 1L << 20;
 
     /** Written on the event loop only; other threads may read a slightly old value. */
-    private long bytes;
+    long bytes;
 
     /** Written as {@link #bytes}. */
     private long registrations;
@@ -37,16 +39,6 @@ final class MemoryRegionRegistry {
     MemoryRegionRegistry(VerbsContext context, DirectMemoryBudget budget) {
         this.context = context;
         this.budget = budget;
-    }
-
-    /** Whether Netty can access memory by its address. */
-    boolean hasAddresses() {
-        return hasUnsafe;
-    }
-
-    /** Bytes of all slabs. Any thread. */
-    long bytes() {
-        return bytes;
     }
 
     /** Registrations that were made, those that have ended included. Any thread. */
@@ -83,7 +75,7 @@ final class MemoryRegionRegistry {
         if (count == slabs.length) {
             slabs = Arrays.copyOf(slabs, 2 * count);
         }
-        int i = indexAfter(slab.region().address());
+        int i = indexAfter(slab.region.address());
         System.arraycopy(slabs, i, slabs, i + 1, count - i);
         slabs[i] = slab;
         count++;
@@ -95,21 +87,21 @@ final class MemoryRegionRegistry {
      * @param isRegistered {@code false} after {@link #forgetAll}
      */
     void free(Slab slab, boolean isRegistered) {
-        int i = indexAfter(slab.region().address()) - 1;
+        int i = indexAfter(slab.region.address()) - 1;
         System.arraycopy(slabs, i + 1, slabs, i, --count - i);
         slabs[count] = null;
         lastFound = null;
         bytes -= slab.size();
         if (isRegistered) {
-            slab.region().forget();
+            slab.region.forget();
         }
-        budget.free(slab.memory());
+        budget.free(slab.memory);
     }
 
     /** Ends all registrations of slabs, which keep their memory. */
     void forgetAll() {
         for (int i = 0; i < count; i++) {
-            slabs[i].region().forget();
+            slabs[i].region.forget();
         }
     }
 
@@ -122,7 +114,7 @@ final class MemoryRegionRegistry {
             }
             lastFound = slabs[i];
         }
-        return lastFound.region();
+        return lastFound.region;
     }
 
     /** The index of the first slab that starts after that address. */

@@ -57,6 +57,10 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final DirectMemoryBudget budget;
     private final BooleanSupplier inEventLoop;
     private final MemoryRegionRegistry slabs;
+
+    /** Whether the JVM tells the native addresses of memory. */
+    final boolean hasAddresses;
+
     private final SlabBlockAllocator blocks = new SlabBlockAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
     private final ArrayDeque<RegisteredByteBuf> buffers = new ArrayDeque<>();
@@ -101,6 +105,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         super(true);
         this.budget = budget;
         slabs = new MemoryRegionRegistry(context, budget);
+        hasAddresses = slabs.hasUnsafe;
         this.inEventLoop = inEventLoop;
         this.collector = collector;
         refusalListener = refusals;
@@ -128,7 +133,9 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** As {@link #registered}, for a buffer inside the transport, without leak detection. */
     public RegisteredByteBuf take(int capacity) {
-        checkInRange(capacity, 0, LARGEST, "capacity");
+        if (capacity < 0 || capacity > LARGEST) {
+            checkInRange(capacity, 0, LARGEST, "capacity"); // names the limits
+        }
         assert inEventLoop.getAsBoolean();
         if (isCollectorCalled.get()) {
             fetchReturned();
@@ -138,7 +145,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         if (buffer == null) {
             buffer = cut(size);
         }
-        Slab slab = buffer.block().slab;
+        Slab slab = buffer.block.slab;
         if (slab.lent++ == 0) {
             usedBytes += slab.size();
         }
@@ -189,7 +196,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @param used bytes to keep, from index 0
      */
     public void trim(RegisteredByteBuf buffer, int used) {
-        SlabBlock block = buffer.block();
+        SlabBlock block = buffer.block;
         int size = FreeBlockLists.size(used);
         int spared = block.size - size;
         if (spared < LEAST_TRIMMED) {
@@ -201,7 +208,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     boolean hasAddresses() {
-        return slabs.hasAddresses();
+        return slabs.hasUnsafe;
     }
 
     /**
@@ -220,7 +227,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private void putBack(RegisteredByteBuf buffer) {
-        SlabBlock block = buffer.block();
+        SlabBlock block = buffer.block;
         Slab slab = block.slab;
         lentBytes -= block.size;
         if (closed || !ready.offer(buffer)) {
@@ -236,7 +243,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     }
 
     private void free(RegisteredByteBuf buffer) {
-        SlabBlock block = buffer.block();
+        SlabBlock block = buffer.block;
         buffer.forget();
         if (buffers.size() < MOST_SHELLS) {
             buffers.addLast(buffer);
@@ -289,12 +296,12 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
 
     /** Bytes of all slabs. Any thread. */
     public long bytes() {
-        return slabs.bytes();
+        return slabs.bytes;
     }
 
     /** Bytes of unused slabs, included in {@link #bytes()}. */
     public long spareBytes() {
-        return slabs.bytes() - usedBytes;
+        return slabs.bytes - usedBytes;
     }
 
     /** Passes a buffer to the user: Netty's leak detector tracks it from now on. */

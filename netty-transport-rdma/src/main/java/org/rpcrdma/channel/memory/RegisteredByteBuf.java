@@ -12,7 +12,7 @@ import org.rpcrdma.verbs.ReceiveMemoryRange;
 public final class RegisteredByteBuf extends AbstractSlabByteBuf implements ReceiveMemoryRange {
 
     private final RegisteredBufferPool pool;
-    private SlabBlock block;
+    SlabBlock block;
     private Slab slab;
     private int capacity;
 
@@ -43,10 +43,6 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     public void shrink(int newCapacity) {
         maxCapacity(newCapacity);
         capacity = newCapacity;
-    }
-
-    SlabBlock block() {
-        return block;
     }
 
     /** Detaches the block. */
@@ -88,9 +84,9 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
      * @throws io.netty.util.IllegalReferenceCountException when the buffer was released
      */
     public MemoryRegion registration(int index, int length) {
-        ensureAccessible();
+        check(0, 0);
         boolean isInside = index >= 0 && length >= 0 && length <= capacity - index;
-        return isInside && pool.hasAddresses() ? slab.region() : null;
+        return isInside && pool.hasAddresses ? slab.region : null;
     }
 
     /** This object as a plain {@code ByteBuf}. */
@@ -100,12 +96,12 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public MemoryRegion region() {
-        return slab.region();
+        return slab.region;
     }
 
     @Override
     public long address() {
-        return slab.registered + offset();
+        return slab.registered + offset;
     }
 
     @Override
@@ -123,6 +119,28 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
         if (refCnt() == 0 || index < 0 || length < 0 || index > capacity - length) {
             checkIndex(index, length); // names what is wrong
         }
+    }
+
+    /** Netty's own way walks through three methods to find that the buffer is writable. */
+    @Override
+    public ByteBuf writeInt(int value) {
+        int index = writerIndex();
+        if (refCnt() == 0 || index > capacity - Integer.BYTES) {
+            return super.writeInt(value); // names what is wrong
+        }
+        _setInt(index, value);
+        return writerIndex(index + Integer.BYTES);
+    }
+
+    /** As {@link #writeInt}. */
+    @Override
+    public ByteBuf writeLong(long value) {
+        int index = writerIndex();
+        if (refCnt() == 0 || index > capacity - Long.BYTES) {
+            return super.writeLong(value); // names what is wrong
+        }
+        _setLong(index, value);
+        return writerIndex(index + Long.BYTES);
     }
 
     /** {@link #setBytes} checks all but that the capacity may grow. */
@@ -163,7 +181,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     /** Moves no bytes: the buffer gives up the space before its reader index. */
     @Override
     public ByteBuf discardReadBytes() {
-        ensureAccessible();
+        check(0, 0);
         int discarded = readerIndex();
         if (discarded > 0) {
             int readable = readableBytes();
@@ -177,7 +195,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
 
     @Override
     public boolean hasMemoryAddress() {
-        return pool.hasAddresses();
+        return pool.hasAddresses;
     }
 
     @Override

@@ -51,7 +51,7 @@ final class SizeClassBufferCache {
 
     /** Keeps a buffer with its memory, or returns {@code false}. */
     boolean offer(RegisteredByteBuf buffer) {
-        int size = buffer.block().size;
+        int size = buffer.block.size;
         if (size > LARGEST || bytes + size > MOST_BYTES) {
             return false;
         }

@@ -7,9 +7,9 @@ import org.rpcrdma.verbs.MemoryRegion;
 /** Memory that is allocated, registered and freed in one piece. */
 final class Slab {
 
-    private final ByteBuffer memory;
-    private final long address;
-    private final MemoryRegion region;
+    final ByteBuffer memory;
+    final long address;
+    final MemoryRegion region;
 
     /** The address of the first byte in work requests. */
     final long registered;
@@ -29,18 +29,6 @@ final class Slab {
         this.address = address;
         this.region = region;
         registered = region.address();
-    }
-
-    ByteBuffer memory() {
-        return memory;
-    }
-
-    long address() {
-        return address;
-    }
-
-    MemoryRegion region() {
-        return region;
     }
 
     /** In bytes. */

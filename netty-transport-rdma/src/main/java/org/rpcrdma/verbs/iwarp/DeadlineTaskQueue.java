@@ -59,9 +59,6 @@ final class DeadlineTaskQueue {
 
     /** Runs all expired timers. Timers added meanwhile expire in the next round at the earliest. */
     void expire() {
-        if (isEmpty()) {
-            return;
-        }
         long now = nanoTime();
         long end = added;
         while (!isEmpty()) {

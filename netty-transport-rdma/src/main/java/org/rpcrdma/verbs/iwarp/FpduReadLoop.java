@@ -39,7 +39,7 @@ final class FpduReadLoop {
     private final IncompleteInputStallDetector written;
 
     /** Bytes that the last call has read. */
-    private long bytes;
+    long bytes;
 
     /** Bytes received, without markers. */
     private long received;
@@ -47,7 +47,8 @@ final class FpduReadLoop {
     /** When a message began to wait for memory, if one waits. */
     private long heldSince;
 
-    private boolean isHeld;
+    /** Whether a message waits for memory: nothing is read until there is some. */
+    boolean isHeld;
 
     FpduReadLoop(
             IwarpContextResources loop,
@@ -72,17 +73,7 @@ final class FpduReadLoop {
 
     /** FPDUs received so far. */
     long count() {
-        return fpdus.fpdus();
-    }
-
-    /** Bytes that the last {@link #receive} has read. */
-    long bytes() {
-        return bytes;
-    }
-
-    /** Whether a message waits for memory: nothing is read until there is some. */
-    boolean isHeld() {
-        return isHeld;
+        return fpdus.fpdus;
     }
 
     /** Whether the peer may close here without a fault. */
@@ -93,7 +84,7 @@ final class FpduReadLoop {
     /** Reads what has arrived, up to a budget; returns false at the end of the stream. */
     boolean receive() throws IOException {
         bytes = 0;
-        long before = fpdus.fpdus();
+        long before = fpdus.fpdus;
         try {
             staging.lend(fpdus);
             if (stripper != null) {
@@ -108,8 +99,8 @@ final class FpduReadLoop {
                     return false;
                 }
                 bytes += read;
-            } while (!fpdus.drained() && !fpdus.isHeld() && (bytes < BUDGET || stripper != null));
-            if (fpdus.isHeld()) {
+            } while (!fpdus.drained && !fpdus.held && (bytes < BUDGET || stripper != null));
+            if (fpdus.held) {
                 isHeld = true;
                 heldSince = loop.nanoTime();
                 loop.counters.receivesHeld++;
@@ -118,7 +109,7 @@ final class FpduReadLoop {
         } finally {
             received += bytes;
             loop.counters.bytesIn += bytes;
-            loop.counters.fpdusIn += fpdus.fpdus() - before;
+            loop.counters.fpdusIn += fpdus.fpdus - before;
             loop.poller.moved(bytes);
         }
     }
@@ -129,14 +120,14 @@ final class FpduReadLoop {
      * @throws IOException also when it has waited for too long
      */
     boolean tryPlaceHeld() throws IOException {
-        long before = fpdus.fpdus();
+        long before = fpdus.fpdus;
         try {
             fpdus.resume();
         } finally {
-            loop.counters.fpdusIn += fpdus.fpdus() - before;
+            loop.counters.fpdusIn += fpdus.fpdus - before;
         }
-        isHeld = fpdus.isHeld();
-        if (!isHeld || fpdus.fpdus() != before) {
+        isHeld = fpdus.held;
+        if (!isHeld || fpdus.fpdus != before) {
             loop.poller.moved(1);
             heldSince = loop.nanoTime();
             return true;

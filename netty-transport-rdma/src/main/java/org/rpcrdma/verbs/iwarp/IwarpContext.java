@@ -104,7 +104,7 @@ public final class IwarpContext implements VerbsContext {
 
     @Override
     public long nanoTime() {
-        return loop.nanoTime();
+        return loop.host.nanoTime();
     }
 
     @Override
@@ -122,11 +122,15 @@ public final class IwarpContext implements VerbsContext {
         unpolled = 0;
         SocketPoller poller = loop.poller;
         poller.startRound();
-        loop.timers.expire();
-        loop.streams.run();
+        if (!loop.timers.isEmpty()) {
+            loop.timers.expire();
+        }
+        if (loop.streams.hasBroken() || loop.streams.hasHeld()) {
+            loop.streams.run();
+        }
         poller.poll();
         delivered += loop.completions.deliver(budget - delivered);
-        return (int) Math.min(delivered + poller.moved(), Integer.MAX_VALUE);
+        return (int) Math.min(delivered + poller.moved, Integer.MAX_VALUE);
     }
 
     @Override

@@ -24,7 +24,6 @@ import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapSender;
 import org.rpcrdma.verbs.iwarp.rdmap.ReceiveQueue;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
-import org.rpcrdma.verbs.iwarp.rdmap.WorkRequestPayloadSource;
 import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
@@ -222,13 +221,7 @@ final class IwarpQueuePair
 
     @Override
     public RdmapSender newSender(FpduSender out, int mulpdu) {
-        return new RdmapSender(
-                work,
-                outboundReads,
-                inboundReads,
-                new WorkRequestPayloadSource(work, loop.memory),
-                out,
-                mulpdu);
+        return new RdmapSender(work, outboundReads, inboundReads, loop.memory, out, mulpdu);
     }
 
     @Override

@@ -110,27 +110,22 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
     }
 
     @Override
-    public boolean readAvailable() {
-        return receive();
-    }
-
-    @Override
     public void failed(Exception cause) {
         lost(cause);
     }
 
-    /** Reads what has arrived; returns whether something has. */
-    private boolean receive() {
-        if (state == State.ENDED || fpdusIn.isHeld()) {
+    @Override
+    public boolean readAvailable() {
+        if (state == State.ENDED || fpdusIn.isHeld) {
             return false;
         }
         long fpdus = fpdusIn.count();
         try {
             if (!fpdusIn.receive()) {
                 endOfStream();
-                return fpdusIn.bytes() > 0;
+                return fpdusIn.bytes > 0;
             }
-            if (fpdusIn.isHeld()) {
+            if (fpdusIn.isHeld) {
                 // The byte transport holds the peer up meanwhile.
                 updateInterest();
                 loop.streams.hold(this);
@@ -145,12 +140,14 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
         if (state != State.ENDED) {
             fpdusIn.watch();
         }
-        return fpdusIn.bytes() > 0;
+        return fpdusIn.bytes > 0;
     }
 
     private void peerHeard() {
         maySend = true;
-        stopWaking();
+        if (wakeup != null) {
+            stopWaking();
+        }
         doorbell();
     }
 
@@ -200,30 +197,28 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
         if (isHeard) {
             peerHeard();
         }
-        if (state == State.ENDED || fpdusIn.isHeld()) {
+        if (state == State.ENDED || fpdusIn.isHeld) {
             return state != State.ENDED;
         }
         updateInterest();
         // The selector does not report bytes that the marker stripper has already read.
-        receive();
-        return fpdusIn.isHeld();
+        readAvailable();
+        return fpdusIn.isHeld;
     }
 
     /**
      * Sends an FPDU without effect, if the peer may have missed one. Nothing of the kind is needed while others wait.
      */
     private void wakePeer() {
-        if (state == State.OPEN && fpdusOut.fpdus() > 0 && sender.isIdle()) {
+        if (state == State.OPEN && fpdusOut.fpdus > 0 && sender.isIdle()) {
             sender.readyToReceive(Rtr.ZERO_LENGTH_WRITE);
             transmit();
         }
     }
 
     private void stopWaking() {
-        if (wakeup != null) {
-            wakeup.stop();
-            wakeup = null;
-        }
+        wakeup.stop();
+        wakeup = null;
     }
 
     /** Sends as much as possible, unless the transport is known to be full. Calls no handler. */
@@ -238,8 +233,8 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
         if (state == State.ENDED || state == State.OUTPUT_SHUT || brokenBy != null) {
             return;
         }
-        long written = fpdusOut.writtenPosition();
-        long fpdus = fpdusOut.fpdus();
+        long written = fpdusOut.written;
+        long fpdus = fpdusOut.fpdus;
         try {
             if (maySend) {
                 wantWrite(sender.send(carrier, SEND_BUDGET));
@@ -275,9 +270,9 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
             brokenBy = Sockets.ended(e);
             loop.streams.broken(this);
         } finally {
-            long bytes = fpdusOut.writtenPosition() - written;
+            long bytes = fpdusOut.written - written;
             loop.counters.bytesOut += bytes;
-            loop.counters.fpdusOut += fpdusOut.fpdus() - fpdus;
+            loop.counters.fpdusOut += fpdusOut.fpdus - fpdus;
             loop.poller.moved(bytes);
         }
     }
@@ -290,13 +285,13 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
     }
 
     private void updateInterest() {
-        carrier.await(!fpdusIn.isHeld(), wantsWrite);
+        carrier.await(!fpdusIn.isHeld, wantsWrite);
     }
 
     /** Writing has failed; reads what is left and ends the stream. */
     @Override
     public void resolveBroken() {
-        receive();
+        readAvailable();
         if (state != State.ENDED) {
             lost(brokenBy);
         }
@@ -304,7 +299,7 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
 
     /** An exposure ends: bytes of it that wait to be written are copied, nothing more is read from it. */
     void revoking(IwarpExposure exposure) {
-        if (exposure.queuedUntil() > fpdusOut.writtenPosition()) {
+        if (exposure.queuedUntil() > fpdusOut.written) {
             fpdusOut.detach();
         }
     }
@@ -332,7 +327,7 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
 
     @Override
     public void expired() {
-        if (state == State.CLOSING && fpdusOut.writtenPosition() != writtenAtTimer) {
+        if (state == State.CLOSING && fpdusOut.written != writtenAtTimer) {
             // A slow peer that still takes something is not cut off.
             startTimer();
         } else {
@@ -341,7 +336,7 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
     }
 
     private void startTimer() {
-        writtenAtTimer = fpdusOut.writtenPosition();
+        writtenAtTimer = fpdusOut.written;
         deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
         loop.timers.add(this);
     }
@@ -418,7 +413,9 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
         }
         state = State.ENDED;
         fpdusOut.drop();
-        stopWaking();
+        if (wakeup != null) {
+            stopWaking();
+        }
         loop.timers.remove(this);
         loop.remove(this);
         fpdusIn.dropStaging();

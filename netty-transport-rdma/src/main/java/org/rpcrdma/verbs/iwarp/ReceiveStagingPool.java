@@ -66,12 +66,11 @@ final class ReceiveStagingPool {
      * copied, as long as only a few do: a peer that sends half an FPDU and no more pins what it has sent.
      */
     void takeBack(StagingBufferReceiver reader) {
-        ByteBuffer buffer = reader.lent();
         boolean stays =
-                buffer != null
-                        && buffer.isDirect()
-                        && reader.staged() > StagingBufferReceiver.FEW_BYTES
-                        && lent <= KEPT;
+                reader.staged() > StagingBufferReceiver.FEW_BYTES
+                        && lent <= KEPT
+                        && reader.lent() != null
+                        && reader.lent().isDirect();
         if (!stays) {
             give(reader.takeStaging());
         }

@@ -37,7 +37,9 @@ final class SocketPoller {
     private final AtomicReference<Wake> wake = new AtomicReference<>(Wake.RUNNING);
     private final BusyTcpPollSet busy = new BusyTcpPollSet();
     private final SharedMemoryPollSet rings = new SharedMemoryPollSet();
-    private long moved;
+
+    /** Bytes since {@link #startRound}. */
+    long moved;
 
     SocketPoller(Selector selector, StreamErrorLog log) {
         this.selector = selector;
@@ -80,11 +82,6 @@ final class SocketPoller {
 
     void startRound() {
         moved = 0;
-    }
-
-    /** Bytes since {@link #startRound}. */
-    long moved() {
-        return moved;
     }
 
     /** Polls the busy connections, and asks the selector for all others when it is time to. */

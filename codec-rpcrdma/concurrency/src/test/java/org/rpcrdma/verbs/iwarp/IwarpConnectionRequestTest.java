@@ -8,7 +8,7 @@ import static org.rpcrdma.concurrency.Interleavings.inThreads;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
+import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 
 /**
  * A connection request that is answered by another thread while its listener ends. Found: an answer that is looked for
@@ -16,8 +16,8 @@ import org.rpcrdma.verbs.iwarp.mpa.MpaFrame;
  */
 class IwarpConnectionRequestTest {
 
-    private static final MpaFrame REQUEST =
-            new MpaFrame(
+    private static final MpaStartupFrame REQUEST =
+            new MpaStartupFrame(
                     true,
                     false,
                     true,

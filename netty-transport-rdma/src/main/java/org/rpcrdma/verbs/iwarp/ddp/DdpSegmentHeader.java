@@ -20,14 +20,26 @@ public final class DdpSegmentHeader {
     private static final int VERSION = 1;
 
     private int ulpduLength;
-    private int headerBytes;
+    public int headerBytes;
+    public int payloadBytes;
     private int control;
-    private int ulpControl;
+    public boolean isTagged;
+    public boolean isLast;
+
+    /** The byte of the DDP header that belongs to the layer above (RsvdULP). */
+    public int ulpControl;
+
     private int stag;
     private long taggedOffset;
-    private int queueNumber;
-    private int messageNumber;
-    private int messageOffset;
+
+    /** Of an untagged segment: its QN. */
+    public int queueNumber;
+
+    /** Of an untagged segment: its MSN. */
+    public int messageNumber;
+
+    /** Of an untagged segment: its MO, unsigned. */
+    public int messageOffset;
 
     /**
      * Decodes the header of a received segment.
@@ -39,7 +51,7 @@ public final class DdpSegmentHeader {
      */
     public void decode(ByteBuffer bytes, int at, int length) throws StreamException {
         ulpduLength = 0;
-        boolean isTagged = length > 0 && (bytes.get(at) & TAGGED) != 0;
+        isTagged = length > 0 && (bytes.get(at) & TAGGED) != 0;
         headerBytes = isTagged ? TAGGED_BYTES : UNTAGGED_BYTES;
         if (length < headerBytes) {
             throw new StreamException(
@@ -47,7 +59,9 @@ public final class DdpSegmentHeader {
                     "ULPDU of " + length + " bytes is shorter than the header of a DDP segment");
         }
         ulpduLength = length;
+        payloadBytes = length - headerBytes;
         control = bytes.get(at) & 0xff;
+        isLast = (control & LAST) != 0;
         ulpControl = bytes.get(at + 1) & 0xff;
         stag = bytes.getInt(at + 2);
         if (isTagged) {
@@ -71,7 +85,10 @@ public final class DdpSegmentHeader {
     public void restoreUntagged(int length, int ulpControlByte, int number, int message) {
         ulpduLength = length;
         headerBytes = UNTAGGED_BYTES;
+        payloadBytes = length - UNTAGGED_BYTES;
         control = LAST | VERSION;
+        isTagged = false;
+        isLast = true;
         ulpControl = ulpControlByte;
         stag = 0;
         queueNumber = number;
@@ -87,7 +104,7 @@ public final class DdpSegmentHeader {
     /** Writes the header again as it was received, from the DDP control byte on. */
     public void encode(ByteBuffer out) {
         out.put((byte) control).put((byte) ulpControl).putInt(stag);
-        if (isTagged()) {
+        if (isTagged) {
             out.putLong(taggedOffset);
         } else {
             out.putInt(queueNumber).putInt(messageNumber).putInt(messageOffset);
@@ -118,27 +135,6 @@ public final class DdpSegmentHeader {
         return ulpduLength;
     }
 
-    public int headerBytes() {
-        return headerBytes;
-    }
-
-    public int payloadBytes() {
-        return ulpduLength - headerBytes;
-    }
-
-    public boolean isTagged() {
-        return (control & TAGGED) != 0;
-    }
-
-    public boolean isLast() {
-        return (control & LAST) != 0;
-    }
-
-    /** The byte of the DDP header that belongs to the layer above (RsvdULP). */
-    public int ulpControl() {
-        return ulpControl;
-    }
-
     /** Of a tagged segment: its STag. */
     public int stag() {
         return stag;
@@ -152,20 +148,5 @@ public final class DdpSegmentHeader {
     /** Of a tagged segment: its TO, unsigned. */
     public long taggedOffset() {
         return taggedOffset;
-    }
-
-    /** Of an untagged segment: its QN. */
-    public int queueNumber() {
-        return queueNumber;
-    }
-
-    /** Of an untagged segment: its MSN. */
-    public int messageNumber() {
-        return messageNumber;
-    }
-
-    /** Of an untagged segment: its MO, unsigned. */
-    public int messageOffset() {
-        return messageOffset;
     }
 }

@@ -10,7 +10,9 @@ public final class DdpSegmenter {
 
     private final int mulpdu;
 
-    private boolean active;
+    /** Whether a message was started and its last segment not yet made. */
+    public boolean active;
+
     private boolean tagged;
     private int ulpControl;
     private int stagOrWord;
@@ -24,11 +26,6 @@ public final class DdpSegmenter {
     /** @param mulpdu the largest ULPDU to send, in bytes */
     public DdpSegmenter(int mulpdu) {
         this.mulpdu = mulpdu;
-    }
-
-    /** Whether a message was started and its last segment not yet made. */
-    public boolean isActive() {
-        return active;
     }
 
     /** Starts a tagged message. */

@@ -11,7 +11,9 @@ public final class InboundUntaggedSegmentSequence {
     private final int number;
     private int expectedMessage;
     private long expectedOffset;
-    private boolean open;
+
+    /** Whether segments of a message have come, but not its last. */
+    public boolean open;
 
     /** @param number the QN */
     public InboundUntaggedSegmentSequence(int number) {
@@ -21,11 +23,6 @@ public final class InboundUntaggedSegmentSequence {
     InboundUntaggedSegmentSequence(int number, int firstMessage) {
         this.number = number;
         this.expectedMessage = firstMessage;
-    }
-
-    /** Whether segments of a message have come, but not its last. */
-    public boolean isMessageOpen() {
-        return open;
     }
 
     /** Position in the sequence, which increases with each {@linkplain #advance counted} segment. */
@@ -39,16 +36,16 @@ public final class InboundUntaggedSegmentSequence {
      * @throws StreamException when its MSN or MO is not the expected one
      */
     public void check(DdpSegmentHeader segment) throws StreamException {
-        if (segment.messageNumber() != expectedMessage) {
+        if (segment.messageNumber != expectedMessage) {
             throw new StreamException(
                     DdpError.UNTAGGED_MSN,
                     String.format(
                             "Segment on queue %d has MSN %s, expected %s",
                             number,
-                            Integer.toUnsignedString(segment.messageNumber()),
+                            Integer.toUnsignedString(segment.messageNumber),
                             Integer.toUnsignedString(expectedMessage)));
         }
-        long offset = Integer.toUnsignedLong(segment.messageOffset());
+        long offset = Integer.toUnsignedLong(segment.messageOffset);
         if (offset != expectedOffset) {
             throw new StreamException(
                     DdpError.UNTAGGED_MO,
@@ -60,12 +57,12 @@ public final class InboundUntaggedSegmentSequence {
 
     /** Counts a segment that was checked. */
     public void advance(DdpSegmentHeader segment) {
-        open = !segment.isLast();
-        if (segment.isLast()) {
+        open = !segment.isLast;
+        if (segment.isLast) {
             expectedMessage++;
             expectedOffset = 0;
         } else {
-            expectedOffset += segment.payloadBytes();
+            expectedOffset += segment.payloadBytes;
         }
     }
 }

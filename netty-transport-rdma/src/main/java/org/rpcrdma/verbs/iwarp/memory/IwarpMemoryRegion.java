@@ -19,7 +19,10 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
     private final Object table;
 
     private final Consumer<IwarpMemoryRegion> deregister;
-    private final ByteBuffer memory;
+
+    /** All bytes of the region, for absolute reads only. */
+    public final ByteBuffer memory;
+
     private ByteBuffer placement;
     private final long address;
     private final int length;
@@ -91,12 +94,7 @@ public final class IwarpMemoryRegion implements MemoryRegion, MemoryViewLender {
         return bytes >= 0 && bytes <= length && Long.compareUnsigned(offset, length - bytes) <= 0;
     }
 
-    /** All bytes of the region, for absolute reads only. */
-    public ByteBuffer bytes() {
-        return memory;
-    }
-
-    /** The index in {@link #bytes()} of an address that the region contains. */
+    /** The index in {@link #memory} of an address that the region contains. */
     public int index(long rangeAddress) {
         return (int) (rangeAddress - address);
     }

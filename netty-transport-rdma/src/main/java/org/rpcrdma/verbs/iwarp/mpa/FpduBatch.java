@@ -16,7 +16,9 @@ final class FpduBatch {
 
     private static final int MOST_FPDUS = FpduBatchPool.CONTROL_BYTES / 16;
 
-    private final ByteBuffer control;
+    /** Its bytes up to the position go out, where {@link #view} has not been told of others in between. */
+    final ByteBuffer control;
+
     private final ByteBuffer[] controlViews = new ByteBuffer[VIEWS];
     private final ByteBuffer[] views = new ByteBuffer[VIEWS];
     private final MemoryViewLender[] owners = new MemoryViewLender[VIEWS];
@@ -33,11 +35,6 @@ final class FpduBatch {
     /** @param control direct, cleared; the batch's as long as it lives */
     FpduBatch(ByteBuffer control) {
         this.control = control;
-    }
-
-    /** Its bytes up to the position go out, where {@link #view} has not been told of others in between. */
-    ByteBuffer control() {
-        return control;
     }
 
     /** Whether an FPDU with that many bytes in the control buffer may be added. */

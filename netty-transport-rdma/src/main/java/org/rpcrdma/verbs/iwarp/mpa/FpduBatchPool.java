@@ -57,10 +57,10 @@ public final class FpduBatchPool {
     /** Returns a batch, which releases its borrowed views. */
     void give(FpduBatch batch) {
         batch.clear();
-        if (batch.control().isDirect() && (free.size() + 1) * controlBytes <= KEPT_BYTES) {
+        if (batch.control.isDirect() && (free.size() + 1) * controlBytes <= KEPT_BYTES) {
             free.addLast(batch);
         } else {
-            free(batch.control());
+            free(batch.control);
         }
     }
 
@@ -103,7 +103,7 @@ public final class FpduBatchPool {
 
     /** Frees unused batches. */
     public void close() {
-        free.forEach(batch -> free(batch.control()));
+        free.forEach(batch -> free(batch.control));
         free.clear();
         freeSnapshots.forEach(snapshot -> free(snapshot.memory));
         freeSnapshots.clear();

@@ -35,14 +35,19 @@ public final class FpduReceiver extends StagingBufferReceiver {
     private final ByteBuffer[] scatter = new ByteBuffer[2];
 
     private boolean inUlpdu;
-    private boolean drained;
+
+    /** Whether the last read has drained the channel. */
+    public boolean drained;
 
     /** Whether an FPDU waits for its handler to accept it. */
-    private boolean held;
+    public boolean held;
 
     private int payload;
     private int trailer;
-    private long fpdus;
+
+    /** FPDUs completely received. */
+    public long fpdus;
+
     private int sinceLarge = LARGE_EXPECTED;
 
     /**
@@ -67,25 +72,10 @@ public final class FpduReceiver extends StagingBufferReceiver {
         return start == end && !inUlpdu;
     }
 
-    /** Whether the last read has drained the channel. */
-    public boolean drained() {
-        return drained;
-    }
-
-    /** Whether an FPDU waits for its handler to accept it, during which reading is suspended. */
-    public boolean isHeld() {
-        return held;
-    }
-
     /** Offers the waiting FPDU again, and handles the data after it. */
     public void resume() throws IOException {
         held = false;
         parse();
-    }
-
-    /** FPDUs completely received. */
-    public long fpdus() {
-        return fpdus;
     }
 
     /**

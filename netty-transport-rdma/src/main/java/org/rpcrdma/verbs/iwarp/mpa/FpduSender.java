@@ -30,6 +30,9 @@ public class FpduSender {
     private final CRC32C crc;
     private final FpduBatchPool batches;
 
+    /** Bytes that have to be free in {@link #openControl()} before an FPDU is begun. */
+    private final int roomForFpdu;
+
     /** {@code null} while nothing is queued. */
     private FpduBatch batch;
 
@@ -39,17 +42,28 @@ public class FpduSender {
     private int ulpduLength;
 
     private long batchStart;
-    private long queued;
-    private long written;
-    private long fpdus;
+
+    /** Stream position after the last queued byte. */
+    public long queued;
+
+    /** Stream position after the last byte accepted by TCP. */
+    public long written;
+
+    /** FPDUs queued since the stream began. */
+    public long fpdus;
 
     /**
      * @param crc computes CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
      * @param batches may be shared by them too
      */
     public FpduSender(CRC32C crc, FpduBatchPool batches) {
+        this(crc, batches, CONTROL_OF_FPDU);
+    }
+
+    FpduSender(CRC32C crc, FpduBatchPool batches, int roomForFpdu) {
         this.crc = crc;
         this.batches = batches;
+        this.roomForFpdu = roomForFpdu;
     }
 
     /** The buffer that FPDUs are made in, of a batch that is begun where there is none. */
@@ -57,12 +71,7 @@ public class FpduSender {
         if (batch == null) {
             batch = batches.take();
         }
-        return batch.control();
-    }
-
-    /** Bytes that have to be free in {@link #openControl()} before an FPDU is begun. */
-    int roomForFpdu() {
-        return CONTROL_OF_FPDU;
+        return batch.control;
     }
 
     /** Whether everything is written, so that a new batch may be built. */
@@ -72,22 +81,7 @@ public class FpduSender {
 
     /** Whether the batch can take another FPDU. */
     public boolean hasRoom() {
-        return batch == null || (queued - batchStart < BATCH_BYTES && batch.hasRoom(roomForFpdu()));
-    }
-
-    /** Stream position after the last queued byte. */
-    public long queuedPosition() {
-        return queued;
-    }
-
-    /** Stream position after the last byte accepted by TCP. */
-    public long writtenPosition() {
-        return written;
-    }
-
-    /** FPDUs queued since the stream began. */
-    public long fpdus() {
-        return fpdus;
+        return batch == null || (queued - batchStart < BATCH_BYTES && batch.hasRoom(roomForFpdu));
     }
 
     /**
@@ -108,12 +102,12 @@ public class FpduSender {
 
     /** Whether a piece of payload is better added by {@link #copy} than by {@link #payload}. */
     public boolean wantsCopy(int bytes) {
-        return bytes <= COPY_MAX && batch.control().remaining() >= bytes + CONTROL_OF_FPDU;
+        return bytes <= COPY_MAX && batch.control.remaining() >= bytes + CONTROL_OF_FPDU;
     }
 
     /** Adds a piece of the payload by copying it. Positions of the source are left alone. */
     public void copy(ByteBuffer source, int index, int bytes) {
-        ByteBuffer control = batch.control();
+        ByteBuffer control = batch.control;
         control.put(control.position(), source, index, bytes);
         control.position(control.position() + bytes);
     }
@@ -147,7 +141,7 @@ public class FpduSender {
 
     /** Ends the FPDU: adds pad and CRC. */
     public void end() {
-        ByteBuffer control = batch.control();
+        ByteBuffer control = batch.control;
         for (int pad = FpduLayout.pad(ulpduLength); pad > 0; pad--) {
             control.put((byte) 0);
         }
@@ -161,7 +155,7 @@ public class FpduSender {
     }
 
     private void updateCrcWithControl() {
-        ByteBuffer control = batch.control();
+        ByteBuffer control = batch.control;
         int limit = control.limit();
         int position = control.position();
         crc.update(control.limit(position).position(crcStart));
@@ -204,7 +198,9 @@ public class FpduSender {
     public void detach() {
         if (!isEmpty()) {
             batch.replaceWith(batch.copy(queued - written));
-            giveSnapshotBack();
+            if (snapshot != null) {
+                giveSnapshotBack();
+            }
         }
     }
 
@@ -240,14 +236,14 @@ public class FpduSender {
             batches.give(batch);
             batch = null;
         }
-        giveSnapshotBack();
+        if (snapshot != null) {
+            giveSnapshotBack();
+        }
         batchStart = written;
     }
 
     private void giveSnapshotBack() {
-        if (snapshot != null) {
-            batches.give(snapshot);
-            snapshot = null;
-        }
+        batches.give(snapshot);
+        snapshot = null;
     }
 }

@@ -27,14 +27,9 @@ public final class MarkedFpduSender extends FpduSender {
      * @param batches {@linkplain FpduBatchPool#marked() for markers}; may be shared by them too
      */
     public MarkedFpduSender(CRC32C crc, FpduBatchPool batches) {
-        super(crc, batches);
+        super(crc, batches, Markers.MAX_FPDU_BYTES);
         this.crc = crc;
         fpdu = batches.fpdu();
-    }
-
-    @Override
-    int roomForFpdu() {
-        return Markers.MAX_FPDU_BYTES;
     }
 
     @Override
@@ -73,11 +68,11 @@ public final class MarkedFpduSender extends FpduSender {
             fpdu.put((byte) 0);
         }
         if (firstFpdu == NOT_BEGUN) {
-            firstFpdu = queuedPosition();
+            firstFpdu = queued;
         }
         ByteBuffer out = openControl();
         int before = out.position();
-        Markers.insert(fpdu.flip(), queuedPosition() - firstFpdu, out, crc);
+        Markers.insert(fpdu.flip(), queued - firstFpdu, out, crc);
         queuedFpdu(out.position() - before);
     }
 

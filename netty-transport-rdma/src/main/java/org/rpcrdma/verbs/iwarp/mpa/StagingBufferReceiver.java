@@ -62,7 +62,9 @@ public abstract class StagingBufferReceiver {
      * @param buffer has more room than {@link #staged()} bytes
      */
     public final void staging(ByteBuffer buffer) {
-        copyTo(buffer);
+        if (staging != null) {
+            copyTo(buffer);
+        }
         staging = buffer;
         isLent = true;
     }
@@ -99,9 +101,7 @@ public abstract class StagingBufferReceiver {
     /** Moves the unhandled bytes to the beginning of a buffer. */
     private void copyTo(ByteBuffer buffer) {
         int first = first();
-        if (staging != null) {
-            buffer.put(0, staging, first, end - first);
-        }
+        buffer.put(0, staging, first, end - first);
         moved(first);
     }
 

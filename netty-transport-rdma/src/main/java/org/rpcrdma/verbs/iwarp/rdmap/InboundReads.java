@@ -122,16 +122,13 @@ public final class InboundReads implements PayloadSource {
         long address = exposure.address(request.sourceOffset + sent);
         sent += bytes;
         if (out.wantsCopy(bytes)) {
-            out.copy(exposure.region().bytes(), exposure.region().index(address), bytes);
+            out.copy(exposure.region().memory, exposure.region().index(address), bytes);
         } else {
             // The owner of the memory may change it: then it is undefined which bytes the peer
             // reads, but they have the right CRC.
             out.changingPayload(exposure.region().borrow(address, bytes), exposure.region());
             exposure.queuedUntil(
-                    out.queuedPosition()
-                            + FpduLayout.LENGTH_BYTES
-                            + DdpSegmentHeader.TAGGED_BYTES
-                            + bytes);
+                    out.queued + FpduLayout.LENGTH_BYTES + DdpSegmentHeader.TAGGED_BYTES + bytes);
         }
     }
 }

@@ -125,18 +125,18 @@ public final class OutboundReads {
                             "Read Response names sink STag 0x%08x, expected 0x%08x",
                             segment.stag(), sinkStags[head]));
         }
-        long end = received + segment.payloadBytes();
+        long end = received + segment.payloadBytes;
         if (segment.taggedOffset() != received
                 || end > size()
-                || segment.isLast() != (end == size())) {
+                || segment.isLast != (end == size())) {
             throw new StreamException(
                     DdpError.TAGGED_BOUNDS,
                     String.format(
                             "Read Response has %d bytes at offset 0x%x%s, expected offset 0x%x of"
                                     + " %d bytes in all",
-                            segment.payloadBytes(),
+                            segment.payloadBytes,
                             segment.taggedOffset(),
-                            segment.isLast() ? " as its end" : "",
+                            segment.isLast ? " as its end" : "",
                             received,
                             size()));
         }

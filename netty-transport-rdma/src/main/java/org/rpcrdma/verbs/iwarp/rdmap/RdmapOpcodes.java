@@ -57,31 +57,31 @@ public final class RdmapOpcodes {
      * @return the opcode
      */
     static int check(DdpSegmentHeader segment) throws StreamException {
-        int control = segment.ulpControl();
+        int control = segment.ulpControl;
         if (control >>> 6 != VERSION) {
             throw new StreamException(
                     RdmapError.OPERATION_VERSION,
                     "RDMAP message has version " + (control >>> 6) + ", expected " + VERSION);
         }
-        int opcode = opcode(control);
+        int opcode = control & OPCODE_MASK;
         if (opcode > TERMINATE
-                || segment.isTagged() != (opcode == WRITE || opcode == READ_RESPONSE)) {
+                || segment.isTagged != (opcode == WRITE || opcode == READ_RESPONSE)) {
             throw new StreamException(
                     RdmapError.OPERATION_UNEXPECTED_OPCODE,
                     "RDMAP opcode "
                             + opcode
                             + " came in "
-                            + (segment.isTagged() ? "a tagged" : "an untagged")
+                            + (segment.isTagged ? "a tagged" : "an untagged")
                             + " segment, which is not defined");
         }
         // A Terminate is never answered with a Terminate, so it is not validated further.
-        if (!segment.isTagged() && opcode != TERMINATE && segment.queueNumber() != queue(opcode)) {
+        if (!segment.isTagged && opcode != TERMINATE && segment.queueNumber != queue(opcode)) {
             throw new StreamException(
                     DdpError.UNTAGGED_QN,
                     "RDMAP opcode "
                             + opcode
                             + " came on queue "
-                            + Integer.toUnsignedString(segment.queueNumber())
+                            + Integer.toUnsignedString(segment.queueNumber)
                             + ", expected "
                             + queue(opcode));
         }

@@ -89,17 +89,17 @@ public final class RdmapReceiver implements UlpduHandler {
 
     /** Whether a message has begun and not ended, so that the stream must not end here. */
     public boolean isMessageOpen() {
-        return sendQueue.isMessageOpen() || writeOpen || outboundReads.isResponseOpen();
+        return sendQueue.open || writeOpen || outboundReads.isResponseOpen();
     }
 
     /** Whether segments of a Send have come, but not its last. */
     public boolean isSendOpen() {
-        return sendQueue.isMessageOpen();
+        return sendQueue.open;
     }
 
     /** Whether a Send is open, or memory was taken for a Write, which may have been told of meanwhile. */
     public boolean mayBeIncomplete() {
-        return isWriteMemoryTaken || sendQueue.isMessageOpen();
+        return isWriteMemoryTaken || sendQueue.open;
     }
 
     /** Progress of Writes that no message has told of; negative if there are none. */
@@ -141,8 +141,8 @@ public final class RdmapReceiver implements UlpduHandler {
         segment.decode(bytes, at, length);
         int code = RdmapOpcodes.check(segment);
         opcode = code;
-        int body = at + segment.headerBytes();
-        remaining = segment.payloadBytes();
+        int body = at + segment.headerBytes;
+        remaining = segment.payloadBytes;
         switch (code) {
             case RdmapOpcodes.WRITE -> {
                 if (!tryBeginWrite()) {
@@ -178,7 +178,7 @@ public final class RdmapReceiver implements UlpduHandler {
             exposure = found;
             cursor = segment.taggedOffset();
         }
-        writeOpen = !segment.isLast();
+        writeOpen = !segment.isLast;
         writeStag = segment.stag();
         return true;
     }
@@ -247,7 +247,7 @@ public final class RdmapReceiver implements UlpduHandler {
 
     /** Returns whether it can be taken now: whether there is a receive for it, and memory. */
     private boolean tryBeginSend() throws StreamException {
-        if (sendQueue.isMessageOpen() && opcode != sendOpcode) {
+        if (sendQueue.open && opcode != sendOpcode) {
             throw new StreamException(
                     RdmapError.OPERATION_UNEXPECTED_OPCODE,
                     "Send changes its opcode from "
@@ -261,47 +261,47 @@ public final class RdmapReceiver implements UlpduHandler {
         awaitsReadyToReceive =
                 awaitsReadyToReceive
                         && opcode == RdmapOpcodes.SEND
-                        && segment.isLast()
-                        && segment.payloadBytes() == 0;
+                        && segment.isLast
+                        && segment.payloadBytes == 0;
         if (awaitsReadyToReceive) {
             return true;
         }
-        if (receives.isEmpty()) {
+        if (receives.count == 0) {
             if (source.receivesFollow()) {
                 return false;
             }
             throw new StreamException(
                     DdpError.UNTAGGED_NO_BUFFER, "Send came, but no receive is posted");
         }
-        long offset = Integer.toUnsignedLong(segment.messageOffset());
+        long offset = Integer.toUnsignedLong(segment.messageOffset);
         checkLength(offset + remaining);
-        if (!receives.hasMemory()) {
+        if (receives.key == ReceiveQueue.NO_KEY) {
             // Only a message of one segment has a known length at its start.
-            int length = segment.isLast() ? remaining : receives.length();
-            ReceiveMemoryRange found = source.memory(receives.id(), length);
+            int length = segment.isLast ? remaining : receives.length;
+            ReceiveMemoryRange found = source.memory(receives.id, length);
             if (found == null) {
                 return false;
             }
             receives.memory(found);
             checkLength(offset + remaining);
         }
-        cursor = receives.address() + offset;
+        cursor = receives.address + offset;
         return true;
     }
 
     private void checkLength(long bytes) throws StreamException {
-        if (bytes > receives.length()) {
+        if (bytes > receives.length) {
             receiveStatus = WorkStatus.LOCAL_LENGTH_ERROR;
             throw new StreamException(
                     DdpError.UNTAGGED_TOO_LONG,
                     String.format(
                             "Send has %d bytes or more, the receive has room for %d",
-                            bytes, receives.length()));
+                            bytes, receives.length));
         }
     }
 
     private void beginReadRequest(ByteBuffer bytes, int body) throws StreamException {
-        if (remaining != ReadRequestHeader.BYTES || !segment.isLast()) {
+        if (remaining != ReadRequestHeader.BYTES || !segment.isLast) {
             opcode = -1;
             throw new StreamException(
                     MpaError.FRAMING,
@@ -310,7 +310,7 @@ public final class RdmapReceiver implements UlpduHandler {
                             + " bytes after its DDP header, expected "
                             + ReadRequestHeader.BYTES);
         }
-        request.decode(bytes, body, segment.messageNumber());
+        request.decode(bytes, body, segment.messageNumber);
         readQueue.check(segment);
         remaining = 0;
     }
@@ -360,7 +360,7 @@ public final class RdmapReceiver implements UlpduHandler {
     }
 
     private ByteBuffer receiveTarget() throws StreamException {
-        IwarpMemoryRegion region = memory.find(receives.key(), cursor, remaining);
+        IwarpMemoryRegion region = memory.find(receives.key, cursor, remaining);
         if (region == null) {
             receiveStatus = WorkStatus.LOCAL_PROTECTION_ERROR;
             throw new StreamException(
@@ -368,7 +368,7 @@ public final class RdmapReceiver implements UlpduHandler {
                     String.format(
                             "Receive of %d bytes at address 0x%x with local key 0x%x is not"
                                     + " registered",
-                            receives.length(), receives.address(), receives.key()));
+                            receives.length, receives.address, receives.key));
         }
         return region.placement(cursor, remaining);
     }
@@ -392,7 +392,7 @@ public final class RdmapReceiver implements UlpduHandler {
         switch (opcode) {
             case RdmapOpcodes.WRITE -> exposure = null;
             case RdmapOpcodes.READ_RESPONSE -> {
-                if (segment.isLast()) {
+                if (segment.isLast) {
                     outboundReads.done();
                 }
             }
@@ -411,7 +411,7 @@ public final class RdmapReceiver implements UlpduHandler {
             awaitsReadyToReceive = false;
             return;
         }
-        if (!segment.isLast()) {
+        if (!segment.isLast) {
             return;
         }
         int invalidated = 0;
@@ -419,7 +419,7 @@ public final class RdmapReceiver implements UlpduHandler {
             invalidated = segment.ulpWord();
             invalidate(invalidated);
         }
-        int length = segment.messageOffset() + segment.payloadBytes();
+        int length = segment.messageOffset + segment.payloadBytes;
         receives.complete(completions, WorkStatus.SUCCESS, length, invalidated);
     }
 

@@ -4,8 +4,11 @@ package org.rpcrdma.verbs.iwarp.rdmap;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.GatheringByteChannel;
+import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegmentHeader;
 import org.rpcrdma.verbs.iwarp.ddp.DdpSegmenter;
+import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
+import org.rpcrdma.verbs.iwarp.memory.LocalKeyTable;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
@@ -31,6 +34,10 @@ public final class RdmapSender {
     private final FpduSender out;
     private final DdpSegmenter segmenter;
     private final WorkRequestPayloadSource source;
+    private final LocalKeyTable memory;
+
+    /** Bytes of payload. */
+    private final int mostInOneSegment;
 
     private Rtr readyToReceive;
     private int sendMessage = 1;
@@ -42,15 +49,17 @@ public final class RdmapSender {
             SendQueue work,
             OutboundReads outboundReads,
             InboundReads inboundReads,
-            WorkRequestPayloadSource source,
+            LocalKeyTable memory,
             FpduSender out,
             int mulpdu) {
         this.work = work;
         this.outboundReads = outboundReads;
         this.inboundReads = inboundReads;
-        this.source = source;
+        this.memory = memory;
+        this.source = new WorkRequestPayloadSource(work, memory);
         this.out = out;
         this.segmenter = new DdpSegmenter(mulpdu);
+        this.mostInOneSegment = mulpdu - DdpSegmentHeader.UNTAGGED_BYTES;
     }
 
     /** Makes a ready-to-receive message the first one; {@code null} for none. */
@@ -66,12 +75,12 @@ public final class RdmapSender {
      * @throws IOException when the channel is broken or a source is not accessible any more
      */
     public boolean send(GatheringByteChannel channel, long budget) throws IOException {
-        long end = out.writtenPosition() + budget;
+        long end = out.written + budget;
         while (true) {
             if (!out.isEmpty()) {
                 out.write(channel);
-                work.written(out.writtenPosition());
-                if (!out.isEmpty() || out.writtenPosition() - end >= 0) {
+                work.written(out.written);
+                if (!out.isEmpty() || out.written - end >= 0) {
                     return !out.isEmpty() || hasMore();
                 }
             }
@@ -84,7 +93,7 @@ public final class RdmapSender {
 
     /** Whether a message is in progress or could start. */
     private boolean hasMore() {
-        return segmenter.isActive()
+        return segmenter.active
                 || readyToReceive != null
                 || !inboundReads.isEmpty()
                 || canStartWork();
@@ -101,10 +110,10 @@ public final class RdmapSender {
     }
 
     private void fill() throws IOException {
-        while (out.hasRoom() && (segmenter.isActive() || start())) {
-            if (segmenter.isActive()) {
+        while (out.hasRoom() && (segmenter.active || start())) {
+            if (segmenter.active) {
                 segmenter.next(out);
-                if (!segmenter.isActive()) {
+                if (!segmenter.active) {
                     messageMade();
                 }
             }
@@ -116,7 +125,7 @@ public final class RdmapSender {
             responding = false;
             inboundReads.remove();
         } else {
-            work.made(out.queuedPosition());
+            work.made(out.queued);
         }
     }
 
@@ -134,7 +143,7 @@ public final class RdmapSender {
         }
         responses = 0;
         if (workWaits) {
-            startWork(work.next());
+            startWork();
         }
         return workWaits;
     }
@@ -143,11 +152,10 @@ public final class RdmapSender {
         if (!work.hasNext()) {
             return false;
         }
-        int position = work.next();
-        if (work.isFenced(position) && !outboundReads.isEmpty()) {
+        if ((work.flags & QueuePair.FENCE) != 0 && !outboundReads.isEmpty()) {
             return false;
         }
-        return work.opcode(position) != RdmapOpcodes.READ_REQUEST || !outboundReads.isFull();
+        return work.opcode != RdmapOpcodes.READ_REQUEST || !outboundReads.isFull();
     }
 
     private void startResponse() {
@@ -161,41 +169,65 @@ public final class RdmapSender {
                 inboundReads);
     }
 
-    private void startWork(int position) throws IOException {
-        long length = work.length(position);
-        int opcode = work.opcode(position);
-        source.start(position);
-        switch (opcode) {
-            case RdmapOpcodes.WRITE:
-                segmenter.startTagged(
-                        RdmapOpcodes.control(opcode),
-                        work.remoteKey(position),
-                        work.remoteAddress(position),
-                        length,
-                        source);
-                break;
-            case RdmapOpcodes.READ_REQUEST:
-                sendReadRequest(
-                        outboundReads.add(position),
-                        length,
-                        work.remoteKey(position),
-                        work.remoteAddress(position));
-                work.made(out.queuedPosition());
-                break;
-            default:
-                int solicited =
-                        work.isSolicited(position)
-                                ? RdmapOpcodes.SEND_SOLICITED - RdmapOpcodes.SEND
-                                : 0;
-                segmenter.startUntagged(
-                        RdmapOpcodes.control(opcode + solicited),
-                        work.remoteKey(position),
-                        RdmapOpcodes.QUEUE_SEND,
-                        sendMessage++,
-                        length,
-                        source);
-                break;
+    private void startWork() throws IOException {
+        if (work.opcode >= RdmapOpcodes.SEND) {
+            startSend();
+            return;
         }
+        source.start();
+        if (work.opcode == RdmapOpcodes.WRITE) {
+            segmenter.startTagged(
+                    RdmapOpcodes.control(RdmapOpcodes.WRITE),
+                    work.remoteKey,
+                    work.remoteAddress,
+                    work.length,
+                    source);
+        } else {
+            sendReadRequest(
+                    outboundReads.add(work.next()),
+                    work.length,
+                    work.remoteKey,
+                    work.remoteAddress);
+            work.made(out.queued);
+        }
+    }
+
+    private void startSend() throws IOException {
+        boolean isSolicited = (work.flags & QueuePair.SOLICITED) != 0;
+        int solicited = isSolicited ? RdmapOpcodes.SEND_SOLICITED - RdmapOpcodes.SEND : 0;
+        int control = RdmapOpcodes.control(work.opcode + solicited);
+        if (work.length > 0 && work.length <= mostInOneSegment && work.length == work.firstLength) {
+            sendInOneSegment(control);
+        } else {
+            source.start();
+            segmenter.startUntagged(
+                    control,
+                    work.remoteKey,
+                    RdmapOpcodes.QUEUE_SEND,
+                    sendMessage++,
+                    work.length,
+                    source);
+        }
+    }
+
+    /** Sends a message of one memory range, as most are, without the state that segments of one message share. */
+    private void sendInOneSegment(int control) throws LocalAccessException {
+        int length = (int) work.length;
+        long address = work.firstAddress;
+        IwarpMemoryRegion region = memory.find(work.firstKey, address, length);
+        if (region == null) {
+            region = source.region(work.firstRange, 0, length); // throws, and names what is wrong
+        }
+        ByteBuffer header = out.begin(DdpSegmentHeader.UNTAGGED_BYTES + length);
+        DdpSegmentHeader.encodeUntagged(
+                header, true, control, work.remoteKey, RdmapOpcodes.QUEUE_SEND, sendMessage++, 0);
+        if (out.wantsCopy(length)) {
+            out.copy(region.memory, region.index(address), length);
+        } else {
+            out.payload(region.borrow(address, length), region);
+        }
+        out.end();
+        work.made(out.queued);
     }
 
     private void sendReadyToReceive() {

@@ -13,7 +13,8 @@ import org.rpcrdma.verbs.WorkStatus;
  */
 public final class ReceiveQueue {
 
-    private static final int NO_KEY = 0;
+    /** The key of a receive without memory. */
+    static final int NO_KEY = 0;
 
     private static final int FIRST_ENTRIES = 4;
 
@@ -34,13 +35,19 @@ public final class ReceiveQueue {
     private int entries;
 
     /** Receives of all entries. */
-    private int count;
+    int count;
+
+    /** The number of the oldest receive. */
+    long id;
 
     /** The memory of the oldest receive: of one that gets it late it is nowhere else. */
-    private long address;
+    long address;
 
-    private int length;
-    private int key;
+    /** The length of the oldest receive. */
+    int length;
+
+    /** The local key of the oldest receive. */
+    int key;
 
     /** @param depth the most receives posted at a time */
     public ReceiveQueue(int depth) {
@@ -129,28 +136,15 @@ public final class ReceiveQueue {
     }
 
     private void nextOldest() {
+        id = ids[head];
         length = lengths[head];
         address = keys == null ? 0 : addresses[head];
         key = keys == null ? NO_KEY : keys[head];
     }
 
-    boolean isEmpty() {
-        return count == 0;
-    }
-
     /** Posts a receive that gets its memory by {@link #memory}. */
     public void post(long id, int atMost) {
         post(id, 0, atMost, NO_KEY);
-    }
-
-    /** Whether the oldest receive has memory. */
-    boolean hasMemory() {
-        return key != NO_KEY;
-    }
-
-    /** The number of the oldest receive. */
-    long id() {
-        return ids[head];
     }
 
     /** Gives the oldest receive its memory, which may be less than was asked for. */
@@ -160,32 +154,17 @@ public final class ReceiveQueue {
         key = memory.region().localKey();
     }
 
-    /** The address of the oldest receive. */
-    long address() {
-        return address;
-    }
-
-    /** The length of the oldest receive. */
-    int length() {
-        return length;
-    }
-
-    /** The local key of the oldest receive. */
-    int key() {
-        return key;
-    }
-
     /** Completes the oldest receive. */
     void complete(
             WorkCompletionHandler completions, WorkStatus status, int bytes, int invalidatedKey) {
-        long id = ids[head];
+        long completed = id;
         count--;
         if (--counts[head] == 0) {
             head = slot(1);
             entries--;
         }
         nextOldest();
-        completions.complete(id, status, bytes, invalidatedKey);
+        completions.complete(completed, status, bytes, invalidatedKey);
     }
 
     /**

@@ -27,7 +27,7 @@ public final class SendQueue {
     private int mask;
     private long[] ids;
     private byte[] opcodes;
-    private byte[] flags;
+    private byte[] flagsOf;
     private long[] remoteAddresses;
     private int[] remoteKeys;
     private long[] lengths;
@@ -46,6 +46,23 @@ public final class SendQueue {
     private int posted;
     private int tail;
 
+    // The work request that starts next, if there is one. Other classes read these.
+
+    int opcode;
+    int flags;
+    long remoteAddress;
+    int remoteKey;
+
+    /** The bytes of all its ranges. */
+    long length;
+
+    /** Its first memory range: number, address, bytes and local key; of one without any they say nothing. */
+    int firstRange;
+
+    long firstAddress;
+    int firstLength;
+    int firstKey;
+
     /** @param depth the most work requests at a time */
     public SendQueue(int depth, WorkCompletionHandler completions) {
         this.completions = completions;
@@ -62,7 +79,7 @@ public final class SendQueue {
         mask = slots - 1;
         ids = new long[slots];
         opcodes = new byte[slots];
-        flags = new byte[slots];
+        flagsOf = new byte[slots];
         remoteAddresses = new long[slots];
         remoteKeys = new int[slots];
         lengths = new long[slots];
@@ -75,7 +92,7 @@ public final class SendQueue {
     private void growSlots() {
         final long[] oldIds = ids;
         final byte[] oldOpcodes = opcodes;
-        final byte[] oldFlags = flags;
+        final byte[] oldFlags = flagsOf;
         final long[] oldRemoteAddresses = remoteAddresses;
         final int[] oldRemoteKeys = remoteKeys;
         final long[] oldLengths = lengths;
@@ -89,7 +106,7 @@ public final class SendQueue {
             int to = position & mask;
             ids[to] = oldIds[from];
             opcodes[to] = oldOpcodes[from];
-            flags[to] = oldFlags[from];
+            flagsOf[to] = oldFlags[from];
             remoteAddresses[to] = oldRemoteAddresses[from];
             remoteKeys[to] = oldRemoteKeys[from];
             lengths[to] = oldLengths[from];
@@ -117,7 +134,7 @@ public final class SendQueue {
         int slot = tail++ & mask;
         ids[slot] = id;
         opcodes[slot] = (byte) opcode;
-        flags[slot] = (byte) flag;
+        flagsOf[slot] = (byte) flag;
         remoteAddresses[slot] = remoteAddress;
         remoteKeys[slot] = remoteKey;
         lengths[slot] = 0;
@@ -181,6 +198,23 @@ public final class SendQueue {
     /** Passes all opened work requests to the sender. */
     public void post() {
         posted = tail;
+        loadNext();
+    }
+
+    private void loadNext() {
+        if (next != posted) {
+            int slot = next & mask;
+            opcode = opcodes[slot];
+            flags = flagsOf[slot];
+            remoteAddress = remoteAddresses[slot];
+            remoteKey = remoteKeys[slot];
+            length = lengths[slot];
+            firstRange = firstRanges[slot];
+            int range = firstRange & (rangeAddresses.length - 1);
+            firstAddress = rangeAddresses[range];
+            firstLength = rangeLengths[range];
+            firstKey = rangeKeys[range];
+        }
     }
 
     /** Whether a posted work request has not started. */
@@ -193,32 +227,12 @@ public final class SendQueue {
         return next;
     }
 
-    int opcode(int position) {
-        return opcodes[position & mask];
-    }
-
-    boolean isFenced(int position) {
-        return (flags[position & mask] & QueuePair.FENCE) != 0;
-    }
-
-    boolean isSolicited(int position) {
-        return (flags[position & mask] & QueuePair.SOLICITED) != 0;
-    }
-
-    long remoteAddress(int position) {
-        return remoteAddresses[position & mask];
-    }
-
-    int remoteKey(int position) {
-        return remoteKeys[position & mask];
-    }
-
-    /** The bytes of all its ranges. */
+    /** The bytes of all ranges of a work request that has started. */
     long length(int position) {
         return lengths[position & mask];
     }
 
-    /** The number of its first memory range. */
+    /** The number of the first memory range of a work request that has started. */
     int firstRange(int position) {
         return firstRanges[position & mask];
     }
@@ -238,6 +252,7 @@ public final class SendQueue {
     /** All segments of the next work request are queued, up to a position of the outbound stream. */
     void made(long endPosition) {
         endPositions[next++ & mask] = endPosition;
+        loadNext();
     }
 
     /** TCP has taken all bytes up to a position of the outbound stream. */
@@ -260,7 +275,7 @@ public final class SendQueue {
     private void completeInOrder() {
         while (head != sent && results[head & mask] != null) {
             int slot = head++ & mask;
-            if ((flags[slot] & QueuePair.SIGNALED) != 0) {
+            if ((flagsOf[slot] & QueuePair.SIGNALED) != 0) {
                 completions.complete(ids[slot], results[slot], 0, 0);
             }
         }

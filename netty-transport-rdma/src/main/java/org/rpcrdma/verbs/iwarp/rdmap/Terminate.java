@@ -46,7 +46,7 @@ public record Terminate(int layer, int type, int code, int opcode) {
                 ByteBuffer.allocate(
                         DdpSegmentHeader.UNTAGGED_BYTES
                                 + CONTROL_BYTES
-                                + (withDdp ? 2 + cause.headerBytes() : 0)
+                                + (withDdp ? 2 + cause.headerBytes : 0)
                                 + (withRdmap ? ReadRequestHeader.BYTES : 0));
         DdpSegmentHeader.encodeUntagged(
                 out,

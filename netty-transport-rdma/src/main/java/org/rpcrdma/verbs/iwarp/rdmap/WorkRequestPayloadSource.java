@@ -25,23 +25,21 @@ public final class WorkRequestPayloadSource implements PayloadSource {
         this.memory = memory;
     }
 
-    /** Begins with a work request. */
-    void start(int position) throws LocalAccessException {
-        range = work.firstRange(position);
+    /** Begins with the work request that starts next. */
+    void start() throws LocalAccessException {
+        range = work.firstRange;
         rangeOffset = 0;
-        if (work.length(position) > MAX_MESSAGE) {
+        if (work.length > MAX_MESSAGE) {
             throw new LocalAccessException(
                     WorkStatus.LOCAL_LENGTH_ERROR,
                     "Work request has "
-                            + work.length(position)
+                            + work.length
                             + " bytes, a message has at most "
                             + MAX_MESSAGE);
         }
-        if (work.opcode(position) == RdmapOpcodes.READ_REQUEST) {
+        if (work.opcode == RdmapOpcodes.READ_REQUEST) {
             int sinks = range;
-            for (long bytes = work.length(position);
-                    bytes > 0;
-                    bytes -= work.rangeLength(sinks++)) {
+            for (long bytes = work.length; bytes > 0; bytes -= work.rangeLength(sinks++)) {
                 region(sinks, 0, work.rangeLength(sinks));
             }
         }
@@ -71,7 +69,7 @@ public final class WorkRequestPayloadSource implements PayloadSource {
                 region = memory.find(work.rangeKey(range), address, piece);
             }
             if (out.wantsCopy(piece)) {
-                out.copy(region.bytes(), region.index(address), piece);
+                out.copy(region.memory, region.index(address), piece);
             } else {
                 out.payload(region.borrow(address, piece), region);
             }
@@ -85,7 +83,8 @@ public final class WorkRequestPayloadSource implements PayloadSource {
         }
     }
 
-    private IwarpMemoryRegion region(int r, int offset, int length) throws LocalAccessException {
+    /** The registered memory of a part of a range. */
+    IwarpMemoryRegion region(int r, int offset, int length) throws LocalAccessException {
         long address = work.rangeAddress(r) + offset;
         IwarpMemoryRegion region = memory.find(work.rangeKey(r), address, length);
         if (region == null) {

@@ -54,14 +54,14 @@ class InboundUntaggedSegmentSequenceTest {
     @Test
     void expectsTheNextByte() throws StreamException {
         take(-1, 0, false, 100);
-        assertThat(queue.isMessageOpen()).isTrue();
+        assertThat(queue.open).isTrue();
         refuses(DdpError.UNTAGGED_MO, -1, 0);
         refuses(DdpError.UNTAGGED_MO, -1, 99);
         refuses(DdpError.UNTAGGED_MO, -1, -100);
         refuses(DdpError.UNTAGGED_MSN, 0, 100);
         take(-1, 100, false, 0);
         take(-1, 100, true, 1);
-        assertThat(queue.isMessageOpen()).isFalse();
+        assertThat(queue.open).isFalse();
         refuses(DdpError.UNTAGGED_MO, 0, 101);
     }
 }

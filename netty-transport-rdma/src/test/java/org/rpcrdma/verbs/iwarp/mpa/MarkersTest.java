@@ -100,7 +100,7 @@ class MarkersTest {
         }
         sender.write(sink);
         assertThat(sender.isEmpty()).isTrue();
-        assertThat(sender.writtenPosition()).isEqualTo(sent.size());
+        assertThat(sender.written).isEqualTo(sent.size());
         return new byte[][] {
             Arrays.copyOfRange(sent.toByteArray(), 24, sent.size()), plain.toByteArray()
         };

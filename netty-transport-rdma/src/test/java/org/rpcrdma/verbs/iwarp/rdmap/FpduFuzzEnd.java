@@ -162,7 +162,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
                         work,
                         outboundReads,
                         inboundReads,
-                        new WorkRequestPayloadSource(work, local),
+                        local,
                         new FpduSender(null, FpduBatchPool.plain(DirectMemoryBudget.jvm())),
                         MULPDU);
         for (int i = 0; i < SINKS.length; i++) {
@@ -250,7 +250,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
             assertThat(e).hasMessageContaining("inside an FPDU");
             failure = e;
         }
-        assertThat(fpdus.fpdus()).isEqualTo(ended);
+        assertThat(fpdus.fpdus).isEqualTo(ended);
         assertThat(begun - ended).isBetween(0, 1);
         if (failure instanceof StreamException e) {
             checkTerminate(e.error());
@@ -261,7 +261,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
                 new Result(
                         failure == null ? "" : NUMBERS.matcher(failure.toString()).replaceAll("#"),
                         failure instanceof StreamException e ? e.error() : null,
-                        fpdus.fpdus(),
+                        fpdus.fpdus,
                         failure != null || fpdus.atBoundary(),
                         receiver.isMessageOpen(),
                         List.copyOf(completed));

@@ -89,26 +89,25 @@ class GoldenVectorsTest {
                         recorder,
                         vector.validCrc ? new CRC32C() : null);
         receiver.receive(new CutChannel(vector.bytes, () -> Integer.MAX_VALUE));
-        assertThat(receiver.fpdus()).isEqualTo(1);
+        assertThat(receiver.fpdus).isEqualTo(1);
         assertThat(receiver.atBoundary()).isTrue();
         DdpSegmentHeader segment = recorder.segment;
-        assertThat(segment.isTagged()).isEqualTo(vector.flag("T"));
-        assertThat(segment.isLast()).isEqualTo(vector.flag("L"));
+        assertThat(segment.isTagged).isEqualTo(vector.flag("T"));
+        assertThat(segment.isLast).isEqualTo(vector.flag("L"));
         assertThat(RdmapOpcodes.check(segment)).isEqualTo(vector.integer("opcode"));
-        assertThat(segment.payloadBytes()).isEqualTo(vector.integer("payload_len"));
-        if (segment.isTagged()) {
+        assertThat(segment.payloadBytes).isEqualTo(vector.integer("payload_len"));
+        if (segment.isTagged) {
             assertThat(segment.stag()).isEqualTo(vector.integer("STag"));
             assertThat(segment.taggedOffset()).isEqualTo(vector.number("TO"));
         } else {
             assertThat(segment.ulpWord()).isEqualTo(vector.integer("rsvdulp_or_inval_stag"));
-            assertThat(segment.queueNumber()).isEqualTo(vector.integer("QN"));
-            assertThat(segment.messageNumber()).isEqualTo(vector.integer("MSN"));
-            assertThat(segment.messageOffset()).isEqualTo(vector.integer("MO"));
+            assertThat(segment.queueNumber).isEqualTo(vector.integer("QN"));
+            assertThat(segment.messageNumber).isEqualTo(vector.integer("MSN"));
+            assertThat(segment.messageOffset).isEqualTo(vector.integer("MO"));
         }
-        int header = 2 + segment.headerBytes();
+        int header = 2 + segment.headerBytes;
         assertThat(recorder.payload.array())
-                .isEqualTo(
-                        Arrays.copyOfRange(vector.bytes, header, header + segment.payloadBytes()));
+                .isEqualTo(Arrays.copyOfRange(vector.bytes, header, header + segment.payloadBytes));
     }
 
     @ParameterizedTest
@@ -189,8 +188,8 @@ class GoldenVectorsTest {
         @Override
         public int begin(ByteBuffer bytes, int at, int length) throws IOException {
             segment.decode(bytes, at, length);
-            payload = ByteBuffer.allocate(segment.payloadBytes());
-            return segment.payloadBytes();
+            payload = ByteBuffer.allocate(segment.payloadBytes);
+            return segment.payloadBytes;
         }
 
         @Override

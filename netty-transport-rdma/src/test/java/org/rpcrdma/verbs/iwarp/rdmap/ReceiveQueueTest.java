@@ -59,17 +59,17 @@ class ReceiveQueueTest {
             while (!model.isEmpty()) {
                 completeOldest();
             }
-            assertThat(queue.isEmpty()).isTrue();
+            assertThat(queue.count).isZero();
         }
     }
 
     private void completeOldest() {
         Posted oldest = model.remove();
-        assertThat(queue.id()).isEqualTo(oldest.id());
-        assertThat(queue.length()).isEqualTo(oldest.length());
-        assertThat(queue.hasMemory()).isEqualTo(oldest.key() != 0);
-        assertThat(queue.key()).isEqualTo(oldest.key());
-        assertThat(queue.address()).isEqualTo(oldest.address());
+        assertThat(queue.id).isEqualTo(oldest.id());
+        assertThat(queue.length).isEqualTo(oldest.length());
+        assertThat(queue.key != ReceiveQueue.NO_KEY).isEqualTo(oldest.key() != 0);
+        assertThat(queue.key).isEqualTo(oldest.key());
+        assertThat(queue.address).isEqualTo(oldest.address());
         completed.clear();
         complete();
         assertThat(completed).containsExactly(oldest.id());
@@ -114,12 +114,12 @@ class ReceiveQueueTest {
                         return 3;
                     }
                 });
-        assertThat(queue.hasMemory()).isTrue();
-        assertThat(queue.length()).isEqualTo(3);
-        assertThat(queue.address()).isEqualTo(1000);
+        assertThat(queue.key != ReceiveQueue.NO_KEY).isTrue();
+        assertThat(queue.length).isEqualTo(3);
+        assertThat(queue.address).isEqualTo(1000);
         complete();
-        assertThat(queue.hasMemory()).isFalse();
-        assertThat(queue.length()).isEqualTo(4);
+        assertThat(queue.key != ReceiveQueue.NO_KEY).isFalse();
+        assertThat(queue.length).isEqualTo(4);
     }
 
     @Test
@@ -133,6 +133,6 @@ class ReceiveQueueTest {
         List<WorkStatus> statuses = new ArrayList<>();
         queue.flush((id, status, bytes, key) -> statuses.add(status), WorkStatus.SUCCESS);
         assertThat(statuses).hasSize(DEPTH).startsWith(WorkStatus.SUCCESS, WorkStatus.FLUSHED);
-        assertThat(queue.isEmpty()).isTrue();
+        assertThat(queue.count).isZero();
     }
 }

@@ -188,7 +188,7 @@ class SegmentationPropertyTest {
                             work,
                             outboundReads,
                             inboundReads,
-                            new WorkRequestPayloadSource(work, local),
+                            local,
                             new FpduSender(sum, FpduBatchPool.plain(DirectMemoryBudget.jvm())),
                             mulpdu);
             fpdus =

@@ -57,13 +57,13 @@ class TerminateFuzzTest extends FuzzTarget {
         if (!segment.isPresent()) {
             return;
         }
-        assertThat(segment.payloadBytes()).isNotNegative();
-        ByteBuffer header = ByteBuffer.allocate(segment.headerBytes());
+        assertThat(segment.payloadBytes).isNotNegative();
+        ByteBuffer header = ByteBuffer.allocate(segment.headerBytes);
         segment.encode(header);
-        assertThat(header.array()).isEqualTo(Arrays.copyOf(ulpdu, segment.headerBytes()));
+        assertThat(header.array()).isEqualTo(Arrays.copyOf(ulpdu, segment.headerBytes));
 
-        checkDecode(ulpdu, segment.headerBytes(), starting);
-        ReadRequestHeader request = readRequest(ulpdu, segment.headerBytes());
+        checkDecode(ulpdu, segment.headerBytes, starting);
+        ReadRequestHeader request = readRequest(ulpdu, segment.headerBytes);
         checkEncode(segment, request, (input[0] & 0xff) >>> 1);
     }
 
@@ -110,6 +110,6 @@ class TerminateFuzzTest extends FuzzTarget {
         assertThat(decoded.layer()).isEqualTo(error.layer());
         assertThat(decoded.type()).isEqualTo(error.type());
         assertThat(decoded.code()).isEqualTo(error.code());
-        assertThat(decoded.opcode()).isIn(-1, RdmapOpcodes.opcode(segment.ulpControl()));
+        assertThat(decoded.opcode()).isIn(-1, RdmapOpcodes.opcode(segment.ulpControl));
     }
 }
