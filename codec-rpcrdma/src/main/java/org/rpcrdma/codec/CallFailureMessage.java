@@ -8,9 +8,9 @@ import java.util.Objects;
  * invalidated, and its XID may be reused.
  *
  * @param xid of the call
- * @param cause {@link UnsupportedVersionException}, {@link RemoteChunkException}, {@link ReplyDdpEligibilityException},
+ * @param cause {@link ErrVersReplyException}, {@link ErrChunkReplyException}, {@link DdpEligibilityException},
  * {@link MalformedReplyException}, {@link ReplyPullException}, {@link LocalReplyDecodeException} or {@link
- *     UnknownOptionalOperationException}
+ *     OptionalOperationUnsupportedByPeerException}
  */
 public record CallFailureMessage(int xid, RpcRdmaException cause) {
 

@@ -9,7 +9,7 @@ import org.rpcrdma.codec.internal.ArgumentChecks;
  * Limits of chunks, segments and messages, in both directions. Base class of {@link RpcRdmaConfig.Builder}.
  */
 abstract class ChunkOptionsBuilder<B extends ChunkOptionsBuilder<B>>
-        extends FlowControlOptionsBuilder<B> {
+        extends CreditAndInlineThresholdOptionsBuilder<B> {
 
     /** The longest message of any configuration. */
     static final int MAX_MESSAGE = 1 << 29;
@@ -111,8 +111,8 @@ abstract class ChunkOptionsBuilder<B extends ChunkOptionsBuilder<B>>
      * binding; default 64 KiB. The requester pulls a longer reply where both sides have announced that ({@link
      * RpcRdmaConfig.Builder#announceReadChunkReplies}), as two ends of this project do, and speak version 1; elsewhere,
      * such as in version 2 without {@link ReadChunkReplyConfig#withOptionType}, it fails with {@link
-     * RemoteChunkException}. Has no effect on a requester whose {@link RpcRdmaConfig.Builder#readChunkReplies} settings
-     * offer no Reply chunk for such calls.
+     * ErrChunkReplyException}. Has no effect on a requester whose {@link RpcRdmaConfig.Builder#readChunkReplies}
+     * settings offer no Reply chunk for such calls.
      *
      * @param bytes 0 to 2^29
      * @return this builder

@@ -23,9 +23,9 @@ final class ConnectionDuplicateRequestTracker {
     /** Receives the outcome of a duplicate call. On the event loop. */
     interface Target {
         /** The reply is owned by the target. */
-        void replay(InboundCall call, ByteBuf reply);
+        void replay(InboundCallState call, ByteBuf reply);
 
-        void execute(InboundCall call);
+        void execute(InboundCallState call);
     }
 
     private final ConnectionSharedState link;
@@ -53,7 +53,7 @@ final class ConnectionDuplicateRequestTracker {
      * Tries to admit a call to the handlers. A call that is not admitted is answered from the cache, or waits; {@code
      * served} keeps its message.
      */
-    boolean tryAdmit(InboundCall served, OncRpcHeaderDecoder rpc) {
+    boolean tryAdmit(InboundCallState served, OncRpcHeaderDecoder rpc) {
         if (!cache.covers(rpc.program, rpc.version, rpc.procedure)) {
             return true;
         }
@@ -85,7 +85,7 @@ final class ConnectionDuplicateRequestTracker {
     }
 
     /** Checksum of the whole call, the same whether its items came inline or in chunks. */
-    private int checksum(InboundCall served) {
+    private int checksum(InboundCallState served) {
         crc.reset();
         served.request.forEachByte(
                 Math.min(CHECKED_BYTES, served.request.wholeLength()),
@@ -96,7 +96,7 @@ final class ConnectionDuplicateRequestTracker {
         return (int) crc.getValue();
     }
 
-    private void replay(InboundCall served, ByteBuf reply) {
+    private void replay(InboundCallState served, ByteBuf reply) {
         link.metrics.increment(RpcRdmaCounter.DUPLICATES_REPLAYED);
         target.replay(served, reply);
     }
@@ -213,10 +213,10 @@ final class ConnectionDuplicateRequestTracker {
 
     /** A call that waits for the answer to an earlier transmission. */
     private final class Waiting implements DuplicateRequestCache.Waiter {
-        private final InboundCall served;
+        private final InboundCallState served;
         private final DuplicateRequestCache.Call call;
 
-        Waiting(InboundCall served, DuplicateRequestCache.Call call) {
+        Waiting(InboundCallState served, DuplicateRequestCache.Call call) {
             this.served = served;
             this.call = call;
         }

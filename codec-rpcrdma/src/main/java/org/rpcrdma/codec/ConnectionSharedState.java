@@ -28,7 +28,7 @@ final class ConnectionSharedState {
     final ConnectionMetrics metrics;
     private final FlushScheduler flushes;
     private final ProtocolViolationLog problems;
-    private final BootstrapPeerState peers;
+    private final CrossConnectionPeerState peers;
 
     /** Whether this is the accepting side. */
     final boolean isServer;
@@ -60,7 +60,7 @@ final class ConnectionSharedState {
         this.metrics = metrics;
         flushes = new FlushScheduler(channel);
         problems = new ProtocolViolationLog(channel);
-        peers = BootstrapPeerState.of(channel);
+        peers = CrossConnectionPeerState.of(channel);
         isServer = channel.parent() != null;
     }
 

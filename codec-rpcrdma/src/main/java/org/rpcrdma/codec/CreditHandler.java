@@ -11,13 +11,13 @@ import java.util.ArrayDeque;
  * connection's memory if they offer any for their reply. At the responder, counts the calls in progress and closes a
  * connection whose peer sends more calls than it was granted.
  */
-final class CreditHandler extends CodecStageHandler {
+final class CreditHandler extends DirectlyLinkedStageHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
-    private final ArrayDeque<OutboundCall> queue = new ArrayDeque<>();
+    private final ArrayDeque<OutboundCallState> queue = new ArrayDeque<>();
 
     CreditHandler(RpcRdmaConnection connection) {
         this.connection = connection;
@@ -28,9 +28,9 @@ final class CreditHandler extends CodecStageHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof OutboundCall call) {
+        if (message instanceof OutboundCallState call) {
             receiveReply(ctx, call);
-        } else if (message instanceof InboundCall call) {
+        } else if (message instanceof InboundCallState call) {
             receiveCall(call);
         } else {
             toUser(message);
@@ -39,9 +39,9 @@ final class CreditHandler extends CodecStageHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof OutboundCall call) {
+        if (message instanceof OutboundCallState call) {
             writeCall(call, promise);
-        } else if (message instanceof InboundCall) {
+        } else if (message instanceof InboundCallState) {
             responder.credits.answered();
             toNetwork(message, promise);
         } else if (message instanceof RdmaDoneMessage completion) {
@@ -58,7 +58,7 @@ final class CreditHandler extends CodecStageHandler {
 
     // ------------------------------------------------------------------ requester
 
-    private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
+    private void receiveReply(ChannelHandlerContext ctx, OutboundCallState call) {
         requester.takeGrant(call);
         if (!call.isCancelled) {
             toUser(call);
@@ -73,7 +73,7 @@ final class CreditHandler extends CodecStageHandler {
         }
     }
 
-    private void writeCall(OutboundCall call, ChannelPromise promise) {
+    private void writeCall(OutboundCallState call, ChannelPromise promise) {
         if (queue.isEmpty() && maySend(call)) {
             send(call, promise);
         } else if (queue.size() < link.config().maxQueuedCalls()) {
@@ -87,13 +87,13 @@ final class CreditHandler extends CodecStageHandler {
         }
     }
 
-    private boolean maySend(OutboundCall call) {
+    private boolean maySend(OutboundCallState call) {
         return requester.credits.allowed() > 0 && requester.hasRoom(call);
     }
 
     private void drain() {
         while (!queue.isEmpty() && maySend(queue.peek())) {
-            OutboundCall call = queue.poll();
+            OutboundCallState call = queue.poll();
             publishWaiting();
             link.metrics.creditGot(call.queuedNanos());
             send(call, call.dequeue());
@@ -105,7 +105,7 @@ final class CreditHandler extends CodecStageHandler {
         link.metrics.set(RpcRdmaGauge.CALLS_WAITING, queue.size());
     }
 
-    private void send(OutboundCall call, ChannelPromise promise) {
+    private void send(OutboundCallState call, ChannelPromise promise) {
         if (!promise.isVoid() && !promise.setUncancellable()) {
             requester.fail(call, promise, promise.cause());
             return;
@@ -123,7 +123,7 @@ final class CreditHandler extends CodecStageHandler {
 
     /** A cancelled call that was sent keeps its credit: the responder may still answer (RFC 8166, 4.4.1). */
     private void cancel(RpcRdmaCancel cancel) {
-        OutboundCall call = requester.call(cancel.xid());
+        OutboundCallState call = requester.call(cancel.xid());
         if (call == null || call.isCancelled) {
             return;
         }
@@ -141,7 +141,7 @@ final class CreditHandler extends CodecStageHandler {
     // ------------------------------------------------------------------ responder
 
     /** Admits a call; closes the connection when the peer had no credit for it. */
-    private void receiveCall(InboundCall call) {
+    private void receiveCall(InboundCallState call) {
         if (responder.tryAcquireCredit()) {
             toUser(call);
             return;
@@ -173,7 +173,7 @@ final class CreditHandler extends CodecStageHandler {
 
     private void end() {
         ClosedChannelException cause = queue.isEmpty() ? null : new CallNotSentException();
-        for (OutboundCall call = queue.poll(); call != null; call = queue.poll()) {
+        for (OutboundCallState call = queue.poll(); call != null; call = queue.poll()) {
             requester.fail(call, call.dequeue(), cause);
         }
         connection.close();

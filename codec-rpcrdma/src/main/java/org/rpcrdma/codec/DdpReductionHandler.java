@@ -14,7 +14,7 @@ import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
  * bindings define. The handlers after this stage see whole RPC messages, and with a duplicate request cache no call
  * twice; they may write record marks, which this stage removes.
  */
-final class DdpReductionHandler extends CodecStageHandler
+final class DdpReductionHandler extends DirectlyLinkedStageHandler
         implements ConnectionDuplicateRequestTracker.Target {
 
     private final RpcRdmaConnection connection;
@@ -159,7 +159,7 @@ final class DdpReductionHandler extends CodecStageHandler
             refuse(written, promise, problem);
             return;
         }
-        OutboundCall call = requester.newCall(xid);
+        OutboundCallState call = requester.newCall(xid);
         long start = metrics.startTime();
         call.request.take(written, start);
         if (start != 0) {
@@ -180,7 +180,7 @@ final class DdpReductionHandler extends CodecStageHandler
             ReferenceCountUtil.release(written); // the call is still to be answered
             return;
         }
-        InboundCall call = responder.call(xid);
+        InboundCallState call = responder.call(xid);
         if (call == null || call.request.option != null || !call.isUnanswered()) {
             Exception problem =
                     new IllegalStateException(
@@ -221,7 +221,10 @@ final class DdpReductionHandler extends CodecStageHandler
 
     /** Answers SYSTEM_ERR in the place of a failed reply, and stores that in the cache: the call was executed. */
     private void replyFailed(
-            ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise, Throwable cause) {
+            ChannelHandlerContext ctx,
+            InboundCallState call,
+            ChannelPromise promise,
+            Throwable cause) {
         responder.refuse(call, InboundMessageRefusal.systemError(cause));
         if (duplicates != null) {
             duplicates.answered(call.xid, call.reply.payload.stream, call.reply.payload.parts);
@@ -234,16 +237,16 @@ final class DdpReductionHandler extends CodecStageHandler
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof OutboundCall call) {
+        if (message instanceof OutboundCallState call) {
             receiveReply(call);
-        } else if (message instanceof InboundCall call) {
+        } else if (message instanceof InboundCallState call) {
             receiveCall(ctx, call);
         } else {
             toUser(message);
         }
     }
 
-    private void receiveReply(OutboundCall call) {
+    private void receiveReply(OutboundCallState call) {
         Object delivered = null;
         if (call.reply.failure == null) {
             try {
@@ -266,7 +269,7 @@ final class DdpReductionHandler extends CodecStageHandler
         toUser(delivered);
     }
 
-    private void receiveCall(ChannelHandlerContext ctx, InboundCall call) {
+    private void receiveCall(ChannelHandlerContext ctx, InboundCallState call) {
         try {
             InboundMessageRefusal refusal = call.request.hasItems() ? callChecks.check(call) : null;
             if (refusal == null) {
@@ -280,7 +283,7 @@ final class DdpReductionHandler extends CodecStageHandler
     }
 
     /** No handler has seen the call: its retransmission is executed, or a duplicate that waits. */
-    private void failUnexecuted(ChannelHandlerContext ctx, InboundCall call, Throwable cause) {
+    private void failUnexecuted(ChannelHandlerContext ctx, InboundCallState call, Throwable cause) {
         if (duplicates != null) {
             duplicates.notExecuted(call.xid);
         }
@@ -288,7 +291,7 @@ final class DdpReductionHandler extends CodecStageHandler
     }
 
     /** The call owns its message until a handler receives it. */
-    private void deliver(InboundCall call) throws FaultyUpperLayerBindingException {
+    private void deliver(InboundCallState call) throws FaultyUpperLayerBindingException {
         InboundCallPayload request = call.request;
         ByteBuf whole = request.message;
         boolean isDecoded =
@@ -306,7 +309,7 @@ final class DdpReductionHandler extends CodecStageHandler
         }
     }
 
-    private void handOn(InboundCall call) {
+    private void handOn(InboundCallState call) {
         // Hadoop's parser takes positions for indexes; so the message begins at index 0.
         ByteBuf whole = call.request.message.discardReadBytes();
         Object message =
@@ -320,7 +323,7 @@ final class DdpReductionHandler extends CodecStageHandler
 
     /** The cached reply of an executed call uses the chunks of the retransmission. */
     @Override
-    public void replay(InboundCall call, ByteBuf reply) {
+    public void replay(InboundCallState call, ByteBuf reply) {
         call.delivered();
         writeReply(context(), reply, call.xid, context().newPromise());
         context().flush();
@@ -328,7 +331,7 @@ final class DdpReductionHandler extends CodecStageHandler
 
     /** The connection that was executing the call has abandoned it: it is executed here. */
     @Override
-    public void execute(InboundCall call) {
+    public void execute(InboundCallState call) {
         try {
             handOn(call);
         } catch (Throwable t) {

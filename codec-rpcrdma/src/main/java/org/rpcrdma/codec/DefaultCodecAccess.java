@@ -6,7 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelPipeline;
 import org.rpcrdma.codec.access.CodecAccess;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
@@ -20,7 +20,7 @@ final class DefaultCodecAccess extends CodecAccess {
 
     @Override
     public void addAfterCodec(ChannelPipeline pipeline, ChannelHandler handler) {
-        pipeline.addAfter(CodecStageHandler.lastOf(pipeline).name(), null, handler);
+        pipeline.addAfter(DirectlyLinkedStageHandler.lastOf(pipeline).name(), null, handler);
     }
 
     @Override
@@ -73,14 +73,14 @@ final class DefaultCodecAccess extends CodecAccess {
     }
 
     @Override
-    public ReducedItemPredicate reductionOf(Object message) {
+    public ItemInChunkPredicate reductionOf(Object message) {
         return reduction(message);
     }
 
-    private static ReducedItemPredicate reduction(Object message) {
+    private static ItemInChunkPredicate reduction(Object message) {
         return message instanceof RpcMessage annotated
                 ? annotated.reduction()
-                : ReducedItemPredicate.NONE;
+                : ItemInChunkPredicate.NONE;
     }
 
     @Override
@@ -149,12 +149,12 @@ final class DefaultCodecAccess extends CodecAccess {
     }
 
     @Override
-    public boolean mayGrow(RemoteChunkException refusal) {
+    public boolean mayGrow(ErrChunkReplyException refusal) {
         return refusal.mayGrow();
     }
 
     @Override
-    public boolean coversReply(RemoteChunkException refusal) {
+    public boolean coversReply(ErrChunkReplyException refusal) {
         return refusal.coversReply();
     }
 }

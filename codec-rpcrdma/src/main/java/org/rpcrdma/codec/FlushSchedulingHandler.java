@@ -13,7 +13,7 @@ import java.io.IOException;
  * idle. So the first half of the calls is flushed before the rest is written, where other connections of the event loop
  * do not suffer.
  */
-final class FlushSchedulingHandler extends CodecStageHandler {
+final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
 
     private final ConnectionSharedState link;
     private final RequesterState requester;

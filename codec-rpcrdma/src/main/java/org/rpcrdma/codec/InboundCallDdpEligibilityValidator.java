@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.ReassembledPayloadStreamLayout;
@@ -36,14 +36,14 @@ final class InboundCallDdpEligibilityValidator {
      * @return why it is refused; {@code null} when it is not
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    InboundMessageRefusal check(InboundCall call) throws FaultyUpperLayerBindingException {
+    InboundMessageRefusal check(InboundCallState call) throws FaultyUpperLayerBindingException {
         ByteBuf whole = call.request.message;
         ReassembledPayloadStreamLayout layout = call.request.pull.layout();
         if (!rpc.decode(whole, 0, whole.writerIndex()) || !rpc.reductionAllowed) {
             return NOT_ELIGIBLE;
         }
         procedure.of(rpc, link.config().bindings());
-        ReducedItemPredicate reduction = layout.isApart() ? layout : ReducedItemPredicate.NONE;
+        ItemInChunkPredicate reduction = layout.isApart() ? layout : ItemInChunkPredicate.NONE;
         cursor.wrap(whole, 0, rpc.argumentsIndex, whole.writerIndex(), reduction);
         boolean isMalformed = !procedure.walkArguments(cursor);
         for (int chunk = 0; chunk < layout.chunks(); chunk++) {
@@ -62,7 +62,7 @@ final class InboundCallDdpEligibilityValidator {
     }
 
     /** Builds the message for the handlers with the pulled items apart from the payload; takes over the memory. */
-    static RpcMessage inParts(InboundCall call, ByteBuf memory) {
+    static RpcMessage inParts(InboundCallState call, ByteBuf memory) {
         RpcMessage message = new RpcMessage(memory);
         if (call.request.hasItems()) {
             ReassembledPayloadStreamLayout layout = call.request.pull.layout();

@@ -20,9 +20,9 @@ final class InboundErrorReceiver {
     }
 
     /** Returns the call that has failed; {@code null} when the error was dropped. */
-    OutboundCall receive(ByteBuf message, TransportHeader header) {
+    OutboundCallState receive(ByteBuf message, TransportHeader header) {
         RdmaErrorMessage error = RdmaErrorMessage.decode(message);
-        OutboundCall call = requester.unanswered(header.xid());
+        OutboundCallState call = requester.unanswered(header.xid());
         if (error == null && !isFirstOfVersionTwo(header.xid())) {
             link.drop(
                     RpcRdmaCounter.DROPPED_ERROR, header.xid(), "RDMA_ERROR that does not decode");
@@ -45,7 +45,7 @@ final class InboundErrorReceiver {
             // for the timeout.
             link.problem(header.xid(), "RDMA_ERROR that does not decode", "no version 2");
             int one = TransportHeader.VERSION_ONE;
-            call.reply.refused(new UnsupportedVersionException(one, one));
+            call.reply.refused(new ErrVersReplyException(one, one));
         } else {
             call.reply.refused(exception(error, call));
         }
@@ -58,7 +58,7 @@ final class InboundErrorReceiver {
     }
 
     /** Reason why the error does not match the call; {@code null} if it matches. */
-    private static String problem(RdmaErrorMessage error, OutboundCall call) {
+    private static String problem(RdmaErrorMessage error, OutboundCallState call) {
         if (error.isEmptyRange()) {
             return "ERR_VERS with an empty range";
         }
@@ -67,19 +67,19 @@ final class InboundErrorReceiver {
                 : null;
     }
 
-    private RpcRdmaException exception(RdmaErrorMessage error, OutboundCall call) {
+    private RpcRdmaException exception(RdmaErrorMessage error, OutboundCallState call) {
         return switch (error.code()) {
             case RdmaErrorMessage.ERR_VERS ->
-                    new UnsupportedVersionException(error.lowest(), error.highest());
+                    new ErrVersReplyException(error.lowest(), error.highest());
             case RdmaErrorMessage.INVAL_OPTION ->
-                    new UnknownOptionalOperationException(call.request.option.type());
+                    new OptionalOperationUnsupportedByPeerException(call.request.option.type());
             default -> remoteChunkException(call);
         };
     }
 
-    private RemoteChunkException remoteChunkException(OutboundCall call) {
+    private ErrChunkReplyException remoteChunkException(OutboundCallState call) {
         WriteList writes = call.header.writes();
-        return new RemoteChunkException(
+        return new ErrChunkReplyException(
                 call.protocol.receiveThreshold,
                 writes.sum(0, writes.segments()),
                 call.header.reply().chunkLength(),

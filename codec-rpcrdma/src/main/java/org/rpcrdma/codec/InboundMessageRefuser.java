@@ -148,7 +148,7 @@ final class InboundMessageRefuser {
     }
 
     /** ERR_CHUNK, or BAD_HEADER in version 2, in the place of a reply. Its refusal was already reported. */
-    void answer(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
+    void answer(ChannelHandlerContext ctx, InboundCallState call, ChannelPromise promise) {
         ByteBuf out = buffer(RdmaErrorMessage.ERR_CHUNK_BYTES);
         if (out == null) {
             responder.finish(call);

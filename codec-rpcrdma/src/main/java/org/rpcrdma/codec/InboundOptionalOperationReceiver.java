@@ -76,7 +76,7 @@ final class InboundOptionalOperationReceiver {
             errors.refuse(ctx, header, refusal);
             return false;
         }
-        InboundCall call = responder.newCall(header.xid(), header.version());
+        InboundCallState call = responder.newCall(header.xid(), header.version());
         call.request.takeOption(OptionalOperationMessage.decode(message, false));
         metrics.increment(RpcRdmaCounter.CALLS_RECEIVED);
         ctx.fireChannelRead(call);
@@ -85,7 +85,7 @@ final class InboundOptionalOperationReceiver {
 
     private boolean receiveReply(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int type) {
-        OutboundCall call = requester.unanswered(header.xid());
+        OutboundCallState call = requester.unanswered(header.xid());
         OptionalOperationMessage asked = call == null ? null : call.request.option;
         if (asked == null || asked.type() != type) {
             link.drop(

@@ -15,7 +15,7 @@ final class InboundPullMemoryBudget {
     private final ConnectionSharedState link;
 
     /** Messages that may be calls or replies, by XID. */
-    private final XidHashMap<CallOrReplyLongMessageState> unclassified = new XidHashMap<>();
+    private final XidHashMap<UnclassifiedLongMessageState> unclassified = new XidHashMap<>();
 
     private final ObjectPool<InboundMessageReadListPull> spares;
     private long bytes;
@@ -158,7 +158,7 @@ final class InboundPullMemoryBudget {
     // ------------------------------------------------------------------ unclassified
 
     /** Adds a message until its kind, call or reply, is known. */
-    void addUnclassified(CallOrReplyLongMessageState message) {
+    void addUnclassified(UnclassifiedLongMessageState message) {
         unclassified.put(message.pull().xid(), message);
     }
 
@@ -168,12 +168,12 @@ final class InboundPullMemoryBudget {
     }
 
     /** The unclassified message with this XID; {@code null} if none. */
-    CallOrReplyLongMessageState unclassified(int xid) {
+    UnclassifiedLongMessageState unclassified(int xid) {
         return unclassified.get(xid);
     }
 
     /** Removes a message whose kind is known. */
-    void removeUnclassified(CallOrReplyLongMessageState message) {
+    void removeUnclassified(UnclassifiedLongMessageState message) {
         unclassified.remove(message.pull().xid(), message);
     }
 

@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.IllegalReferenceCountException;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.WriteList;
@@ -29,14 +29,14 @@ final class InboundReplyAssembler {
      * @throws RpcRdmaException when the responder has broken the binding
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    Object read(OutboundCall call) throws RpcRdmaException, FaultyUpperLayerBindingException {
+    Object read(OutboundCallState call) throws RpcRdmaException, FaultyUpperLayerBindingException {
         if (call.chunks.sinks.count == 0 && !call.request.payload.isInParts()) {
             return call.reply.takeStream();
         }
         ByteBuf stream = call.reply.stream();
         int start = stream.readerIndex();
         WriteList returned = call.header.writes();
-        XdrCursor results = cursor.wrap(stream, start, start, start, ReducedItemPredicate.NONE);
+        XdrCursor results = cursor.wrap(stream, start, start, start, ItemInChunkPredicate.NONE);
         chunks.of(returned);
         if (call.chunks.sinks.count > 0) {
             walk(call, stream, results);
@@ -50,7 +50,7 @@ final class InboundReplyAssembler {
         return call.request.payload.isInParts() ? inParts(call, whole, returned, results) : whole;
     }
 
-    private void walk(OutboundCall call, ByteBuf stream, XdrCursor results)
+    private void walk(OutboundCallState call, ByteBuf stream, XdrCursor results)
             throws MalformedReplyException, FaultyUpperLayerBindingException {
         int start = stream.readerIndex();
         int index = OncRpcHeaderDecoder.resultsIndex(stream, start, stream.writerIndex());
@@ -66,11 +66,10 @@ final class InboundReplyAssembler {
     /** RFC 8166, 6.1 and 3.4.6: which results were placed, and how long they are. */
     private void check(WriteList returned, XdrCursor results) throws RpcRdmaException {
         if (chunks.isAnyChunkLeft()) {
-            throw new ReplyDdpEligibilityException(
-                    "a result that is not eligible was placed directly");
+            throw new DdpEligibilityException("a result that is not eligible was placed directly");
         }
         if (chunks.isAnyLeftInline()) {
-            throw new ReplyDdpEligibilityException(
+            throw new DdpEligibilityException(
                     "an eligible result was left inline in spite of its Write chunk");
         }
         for (int i = 0; i < results.items(); i++) {
@@ -93,7 +92,7 @@ final class InboundReplyAssembler {
 
     /** Builds the reply with the sinks of the user; takes over the payload. */
     private RpcMessage inParts(
-            OutboundCall call, ByteBuf payload, WriteList returned, XdrCursor results) {
+            OutboundCallState call, ByteBuf payload, WriteList returned, XdrCursor results) {
         RpcMessage offered = call.request.payload.parts;
         RpcMessage reply = new RpcMessage(payload);
         try {
@@ -133,7 +132,7 @@ final class InboundReplyAssembler {
 
     // ------------------------------------------------------------------ whole
 
-    private ByteBuf insertResults(OutboundCall call, ByteBuf stream, XdrCursor results) {
+    private ByteBuf insertResults(OutboundCallState call, ByteBuf stream, XdrCursor results) {
         int reduced = 0;
         for (int i = 0; i < results.items(); i++) {
             reduced += results.isItemReduced(i) ? 1 : 0;
@@ -153,7 +152,7 @@ final class InboundReplyAssembler {
      * Builds a contiguous reply in the memory of the sink: copies the inline parts around the data, which is not moved.
      */
     private ByteBuf intoSink(
-            OutboundCall call, ByteBuf stream, XdrCursor results, int before, int after) {
+            OutboundCallState call, ByteBuf stream, XdrCursor results, int before, int after) {
         int room = call.roomAroundSink();
         ByteBuf sink = call.chunks.sinks.take(chunks.chunkOf(0));
         int length = results.itemLength(0);
@@ -164,7 +163,8 @@ final class InboundReplyAssembler {
         return sink.setIndex(room - before, room + length + pad + after);
     }
 
-    private ByteBuf composed(OutboundCall call, ByteBuf stream, XdrCursor results, int reduced) {
+    private ByteBuf composed(
+            OutboundCallState call, ByteBuf stream, XdrCursor results, int reduced) {
         int room = call.roomAroundSink();
         CompositeByteBuf whole =
                 link.channel.alloc().compositeDirectBuffer(2 * reduced + reduced + 1);

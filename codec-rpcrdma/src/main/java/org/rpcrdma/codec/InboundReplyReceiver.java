@@ -38,9 +38,9 @@ final class InboundReplyReceiver {
      * @param message becomes that of the reply when it is a short one
      * @return the call that is answered; {@code null} when the reply was dropped
      */
-    OutboundCall receive(
+    OutboundCallState receive(
             ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
-        OutboundCall call = requester.call(header.xid());
+        OutboundCallState call = requester.call(header.xid());
         boolean isPulled =
                 header.hasChunks()
                         && header.reads().segments() > 0
@@ -85,10 +85,10 @@ final class InboundReplyReceiver {
      * @param notPulled why the message could not be pulled; {@code null} if it was
      * @return the call that is answered; {@code null} when the reply was dropped
      */
-    OutboundCall take(
+    OutboundCallState take(
             ChannelHandlerContext ctx, InboundMessageReadListPull undetermined, String notPulled) {
         TransportHeader header = undetermined.header();
-        OutboundCall call = requester.unanswered(undetermined.xid());
+        OutboundCallState call = requester.unanswered(undetermined.xid());
         if (call == null || mismatch(call, header) != null) {
             link.drop(
                     RpcRdmaCounter.DROPPED_UNKNOWN_XID, undetermined.xid(), "reply without a call");
@@ -118,7 +118,7 @@ final class InboundReplyReceiver {
     }
 
     /** Reason why a reply does not match the call; {@code null} if it matches. */
-    private static String mismatch(OutboundCall call, TransportHeader header) {
+    private static String mismatch(OutboundCallState call, TransportHeader header) {
         if (call.request.isOption()) {
             return "RPC reply to an optional operation";
         }
@@ -129,7 +129,7 @@ final class InboundReplyReceiver {
 
     /** Completes the call; {@code false} if its memory cannot be invalidated, which ends the connection (4.5.4). */
     private boolean tryCompleteCall(
-            OutboundCall call, TransportHeader header, InboundMessageReadListPull pull) {
+            OutboundCallState call, TransportHeader header, InboundMessageReadListPull pull) {
         call.answered(header.credit());
         if (!link.channel.isActive()) {
             if (pull != null) {
@@ -144,7 +144,7 @@ final class InboundReplyReceiver {
         return true;
     }
 
-    private OutboundCall counted(OutboundCall call, int inlineBytes, String problem) {
+    private OutboundCallState counted(OutboundCallState call, int inlineBytes, String problem) {
         metrics.countReply(call.header, call.reply.isLong, inlineBytes);
         if (problem != null) {
             requester.spoil(call, new ReplyPullException(problem));

@@ -6,8 +6,8 @@ import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
- * Answer to an {@link OutboundCall}, from its header until its delivery to the upper layer: the reply, or the failure.
- * Reused for later calls.
+ * Answer to an {@link OutboundCallState}, from its header until its delivery to the upper layer: the reply, or the
+ * failure. Reused for later calls.
  */
 final class InboundReplyState {
 

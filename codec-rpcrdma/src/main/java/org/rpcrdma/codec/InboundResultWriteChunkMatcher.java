@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 import java.util.Arrays;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.wire.WriteList;
 
 /**
@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.WriteList;
  * server does: the RFC does not say which. So after empty results several chunks are candidates for a result; the first
  * one that was used has the result. Reused for later replies.
  */
-final class InboundResultWriteChunkMatcher implements ReducedItemPredicate {
+final class InboundResultWriteChunkMatcher implements ItemInChunkPredicate {
 
     /** Value in the place of a chunk: the result is in the payload stream. */
     static final int INLINE = -1;

@@ -7,7 +7,7 @@ import io.netty.channel.ChannelPromise;
 /**
  * Messages that do not fit inline (RFC 8166, 3.5): each role has its class, and the next stage sees complete messages.
  */
-final class LongMessageHandler extends CodecStageHandler {
+final class LongMessageHandler extends DirectlyLinkedStageHandler {
 
     private final RequesterLongReplyReceiver outbound;
     private final ResponderLongMessages inbound;
@@ -21,10 +21,10 @@ final class LongMessageHandler extends CodecStageHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof InboundCall call
+        if (message instanceof InboundCallState call
                 && (call.request.pull != null || call.request.isLong)) {
             inbound.receive(ctx, call);
-        } else if (message instanceof OutboundCall call
+        } else if (message instanceof OutboundCallState call
                 && (call.reply.pull != null || call.reply.isLong)) {
             outbound.receive(ctx, call);
         } else {
@@ -34,7 +34,7 @@ final class LongMessageHandler extends CodecStageHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof InboundCall call && call.reply.refusal == null) {
+        if (message instanceof InboundCallState call && call.reply.refusal == null) {
             inbound.write(ctx, call, promise);
         } else {
             toNetwork(message, promise);

@@ -10,8 +10,8 @@ final class OldestUnansweredCallGauge {
 
     private final ConnectionMetrics metrics;
     private final RpcRdmaRole role;
-    private UnansweredCallNode oldest;
-    private UnansweredCallNode newest;
+    private UnansweredCallGaugeNode oldest;
+    private UnansweredCallGaugeNode newest;
 
     OldestUnansweredCallGauge(ConnectionMetrics metrics, RpcRdmaRole role) {
         this.metrics = metrics;
@@ -23,7 +23,7 @@ final class OldestUnansweredCallGauge {
      *
      * @param start {@link ConnectionMetrics#startTime} of it, not 0
      */
-    void add(UnansweredCallNode call, long start) {
+    void add(UnansweredCallGaugeNode call, long start) {
         call.isListed = true;
         call.since = start;
         call.older = newest;
@@ -37,7 +37,7 @@ final class OldestUnansweredCallGauge {
     }
 
     /** Removes a listed call. */
-    void remove(UnansweredCallNode call) {
+    void remove(UnansweredCallGaugeNode call) {
         if (call.newer == null) {
             newest = call.older;
         } else {

@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * type. Placed after credits, which count an operation like any other call, and before the stages for RPC messages,
  * which never see an operation.
  */
-final class OptionalOperationDispatcher extends CodecStageHandler {
+final class OptionalOperationDispatcher extends DirectlyLinkedStageHandler {
 
     private final RpcRdmaConnection connection;
     private final ConnectionSharedState link;
@@ -27,16 +27,16 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof OutboundCall call && call.request.isOption()) {
+        if (message instanceof OutboundCallState call && call.request.isOption()) {
             receiveReply(ctx, call);
-        } else if (message instanceof InboundCall call && call.request.option != null) {
+        } else if (message instanceof InboundCallState call && call.request.option != null) {
             receiveCall(ctx, call);
         } else {
             toUser(message);
         }
     }
 
-    private void receiveReply(ChannelHandlerContext ctx, OutboundCall call) {
+    private void receiveReply(ChannelHandlerContext ctx, OutboundCallState call) {
         if (call.reply.failure != null) {
             CallFailureMessage failure = new CallFailureMessage(call.xid, call.reply.failure);
             requester.finish(call);
@@ -52,7 +52,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
         }
     }
 
-    private void receiveCall(ChannelHandlerContext ctx, InboundCall served) {
+    private void receiveCall(ChannelHandlerContext ctx, InboundCallState served) {
         served.delivered();
         OptionalOperationMessage call = served.request.option.retain();
         int xid = served.xid;
@@ -87,7 +87,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
         } else if (option.isReply()) {
             writeReply(ctx, option, promise);
         } else {
-            OutboundCall call = requester.newCall(option.xid());
+            OutboundCallState call = requester.newCall(option.xid());
             call.request.take(option);
             toNetwork(call, promise);
         }
@@ -112,7 +112,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
     }
 
     private Exception replyProblem(OptionalOperationMessage option) {
-        InboundCall call = responder.call(option.xid());
+        InboundCallState call = responder.call(option.xid());
         boolean isAwaited =
                 call != null
                         && call.isUnanswered()
@@ -126,7 +126,7 @@ final class OptionalOperationDispatcher extends CodecStageHandler {
 
     private void writeReply(
             ChannelHandlerContext ctx, OptionalOperationMessage option, ChannelPromise promise) {
-        InboundCall call = responder.call(option.xid());
+        InboundCallState call = responder.call(option.xid());
         if (option.encodedBytes() > call.protocol.sendThreshold) {
             String problem =
                     "reply of "

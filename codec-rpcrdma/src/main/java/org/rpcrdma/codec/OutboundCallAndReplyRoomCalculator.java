@@ -34,7 +34,7 @@ final class OutboundCallAndReplyRoomCalculator {
      *
      * @param reads the Read chunks
      */
-    int inlineRoom(OutboundCall call, int reads) {
+    int inlineRoom(OutboundCallState call, int reads) {
         int lists = TransportHeader.EMPTY_LISTS_BYTES + ReadList.ENTRY_BYTES * reads;
         if (call.chunks.hasRoom) {
             lists += CHUNK_BYTES * call.chunks.sinks.count;
@@ -48,7 +48,7 @@ final class OutboundCallAndReplyRoomCalculator {
     }
 
     /** Whether all results are short enough to come inline. */
-    static boolean areResultsShort(OutboundCall call, long replyMaximum) {
+    static boolean areResultsShort(OutboundCallState call, long replyMaximum) {
         return replyMaximum <= call.protocol.plainResults;
     }
 
@@ -59,7 +59,7 @@ final class OutboundCallAndReplyRoomCalculator {
      * @param isBounded whether the binding or the call bounds the reply
      * @throws CallTooLongException when no chunk may be that long
      */
-    int replyChunkBytes(OutboundCall call, boolean isBounded) throws CallTooLongException {
+    int replyChunkBytes(OutboundCallState call, boolean isBounded) throws CallTooLongException {
         int lists = TransportHeader.EMPTY_LISTS_BYTES + CHUNK_BYTES * call.chunks.sinks.count;
         long maximum = call.request.replyMaximum();
         if (maximum <= call.protocol.receiveRoom(lists) || !mayOfferReplyChunk(call, isBounded)) {
@@ -76,7 +76,7 @@ final class OutboundCallAndReplyRoomCalculator {
      * Whether to offer a Reply chunk: without it, a long reply can be pulled if the responder supports that (reliable
      * reply draft, 5.3.1).
      */
-    private boolean mayOfferReplyChunk(OutboundCall call, boolean isBounded) {
+    private boolean mayOfferReplyChunk(OutboundCallState call, boolean isBounded) {
         if (!link.takesReadChunkReplies(call.protocol.number)) {
             return true;
         }
@@ -91,7 +91,7 @@ final class OutboundCallAndReplyRoomCalculator {
      * The longest reply for which an optional Reply chunk is offered: the share of one call in the connection's memory;
      * maxMessageBytes if the call is repeated with more memory.
      */
-    private long worthOffering(OutboundCall call) {
+    private long worthOffering(OutboundCallState call) {
         return call.request.payload.parts.growth() > 0
                 ? maxMessageBytes
                 : Math.min(
@@ -99,7 +99,7 @@ final class OutboundCallAndReplyRoomCalculator {
     }
 
     /** Checks a planned call: whether it may be sent in the chosen form. */
-    void check(OutboundCall call) throws CallTooLongException {
+    void check(OutboundCallState call) throws CallTooLongException {
         if (call.request.form != OutboundCallTransferForm.LONG) {
             return;
         }
@@ -125,7 +125,7 @@ final class OutboundCallAndReplyRoomCalculator {
     // ------------------------------------------------------------------ after it was refused
 
     /** Whether repeating a refused call with more memory for its reply is possible and could succeed. */
-    boolean mayGrow(OutboundCall call) {
+    boolean mayGrow(OutboundCallState call) {
         if (coversReply(call)) {
             return false;
         }
@@ -136,7 +136,7 @@ final class OutboundCallAndReplyRoomCalculator {
     }
 
     /** Whether the call has offered memory for the longest reply by its binding. */
-    boolean coversReply(OutboundCall call) {
+    boolean coversReply(OutboundCallState call) {
         WriteList writes = call.header.writes();
         long offered =
                 writes.sum(0, writes.segments())
@@ -148,7 +148,7 @@ final class OutboundCallAndReplyRoomCalculator {
     }
 
     /** Sinks of the user do not grow. */
-    private static boolean hasGrowingSink(OutboundCall call, int maximum) {
+    private static boolean hasGrowingSink(OutboundCallState call, int maximum) {
         WriteChunkSinks sinks = call.chunks.sinks;
         for (int i = 0; i < sinks.count; i++) {
             if (call.request.payload.parts.sinks() == 0 && sinks.length(i) < maximum) {
@@ -158,7 +158,7 @@ final class OutboundCallAndReplyRoomCalculator {
         return false;
     }
 
-    private boolean neverOffersReplyChunk(OutboundCall call) {
+    private boolean neverOffersReplyChunk(OutboundCallState call) {
         return link.takesReadChunkReplies(call.protocol.number)
                 && link.readChunkReplies().replyChunks() == ReadChunkReplyConfig.ReplyChunks.NEVER;
     }

@@ -3,7 +3,7 @@ package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
 import org.rpcrdma.codec.binding.BindingRegistry;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
@@ -58,7 +58,7 @@ final class OutboundCallChunkPlanner {
      * @throws RpcRdmaException when the call cannot be sent; mistakes of the user throw other exceptions
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    void plan(OutboundCall call) throws RpcRdmaException, FaultyUpperLayerBindingException {
+    void plan(OutboundCallState call) throws RpcRdmaException, FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         RpcMessage parts = payload.parts;
         boolean isInParts = payload.isInParts();
@@ -87,14 +87,14 @@ final class OutboundCallChunkPlanner {
      * @param total the longest whole reply
      */
     private static boolean isPlain(
-            OutboundCall call, OutboundPayloadStreamWithItems payload, long total) {
+            OutboundCallState call, OutboundPayloadStreamWithItems payload, long total) {
         VersionInlineThresholds protocol = call.protocol;
         return payload.stream.readableBytes() <= protocol.plainArguments
                 && total <= protocol.plainResults
                 && call.request.procedure.isReducible;
     }
 
-    private void decode(OutboundCall call, ByteBuf message, RpcMessage parts)
+    private void decode(OutboundCallState call, ByteBuf message, RpcMessage parts)
             throws FaultyUpperLayerBindingException {
         limits.clear();
         if (!rpc.decodeCall(message, message.readerIndex(), message.writerIndex())) {
@@ -109,7 +109,7 @@ final class OutboundCallChunkPlanner {
         }
     }
 
-    private XdrCursor argumentsOf(ByteBuf message, ReducedItemPredicate reduction) {
+    private XdrCursor argumentsOf(ByteBuf message, ItemInChunkPredicate reduction) {
         return cursor.wrap(
                 message,
                 message.readerIndex(),
@@ -120,7 +120,7 @@ final class OutboundCallChunkPlanner {
 
     // ------------------------------------------------------------------ the reply
 
-    private void planReply(OutboundCall call, RpcMessage parts, boolean isInParts, long total)
+    private void planReply(OutboundCallState call, RpcMessage parts, boolean isInParts, long total)
             throws FaultyUpperLayerBindingException {
         replyMaximum = 0;
         long limit = isReplyBounded ? total : 0;
@@ -135,7 +135,7 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Plans the reply to a message that has sinks or a maximum reply. */
-    private void planParts(OutboundCall call, RpcMessage wanted, long total)
+    private void planParts(OutboundCallState call, RpcMessage wanted, long total)
             throws FaultyUpperLayerBindingException {
         boolean isReducible = call.request.procedure.isReducible;
         if (isReducible && wanted.sinks() > 0) {
@@ -158,7 +158,7 @@ final class OutboundCallChunkPlanner {
      *
      * @param total the longest whole reply
      */
-    private void planSinks(OutboundCall call, long total, boolean isForced)
+    private void planSinks(OutboundCallState call, long total, boolean isForced)
             throws FaultyUpperLayerBindingException {
         if (!call.request.procedure.isReducible) {
             replyMaximum = total + GSS_OVERHEAD;
@@ -172,7 +172,7 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Adds Write chunks for results up to chunksPerCall; the others come with the payload. */
-    private void addSinks(OutboundCall call) throws FaultyUpperLayerBindingException {
+    private void addSinks(OutboundCallState call) throws FaultyUpperLayerBindingException {
         int most = call.request.procedure.mostChunks(config);
         long longest = 0;
         for (int i = 0; i < limits.sinks(); i++) {
@@ -205,7 +205,7 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Adds the sinks of the user; results without a sink, or with an empty one, come with the payload. */
-    private void takeSinks(OutboundCall call, RpcMessage wanted) {
+    private void takeSinks(OutboundCallState call, RpcMessage wanted) {
         int count = wanted.sinks();
         while (count > 0 && wanted.sink(count - 1) != null && wanted.sinkLength(count - 1) == 0) {
             count--;
@@ -225,7 +225,7 @@ final class OutboundCallChunkPlanner {
      * Enlarges the memory for the reply, which the responder found too small. ERR_CHUNK does not tell which chunk was
      * too small, so all grow.
      */
-    private void grow(OutboundCall call, RpcMessage wanted) {
+    private void grow(OutboundCallState call, RpcMessage wanted) {
         int inline = call.protocol.receiveThreshold;
         long room = wanted.growthMaximum();
         replyMaximum =
@@ -259,7 +259,7 @@ final class OutboundCallChunkPlanner {
     // ------------------------------------------------------------------ arguments
 
     /** Moves eligible arguments into Read chunks when the call fits inline only without them. */
-    private OutboundCallTransferForm form(OutboundCall call)
+    private OutboundCallTransferForm form(OutboundCallState call)
             throws FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         UpperLayerBindingInvoker procedure = call.request.procedure;
@@ -270,7 +270,7 @@ final class OutboundCallChunkPlanner {
         if (!procedure.isReducible || !mayHaveChunks) {
             return OutboundCallTransferForm.LONG;
         }
-        XdrCursor in = argumentsOf(message, ReducedItemPredicate.NONE);
+        XdrCursor in = argumentsOf(message, ItemInChunkPredicate.NONE);
         if (!procedure.walkArguments(in)) {
             // Not reduced: the responder reports bad arguments.
             return OutboundCallTransferForm.LONG;
@@ -306,7 +306,7 @@ final class OutboundCallChunkPlanner {
     }
 
     /** Moves the items of the user into Read chunks, or back into the payload if the call is short or not reducible. */
-    private OutboundCallTransferForm formOfItems(OutboundCall call, RpcMessage message)
+    private OutboundCallTransferForm formOfItems(OutboundCallState call, RpcMessage message)
             throws RpcRdmaException, FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         UpperLayerBindingInvoker procedure = call.request.procedure;

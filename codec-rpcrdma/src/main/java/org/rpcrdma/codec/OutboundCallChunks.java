@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCountUtil;
 
 /**
- * Chunks that an {@link OutboundCall} advertises (RFC 8166, 3.4.4): memory for its reply, and the handles of that
+ * Chunks that an {@link OutboundCallState} advertises (RFC 8166, 3.4.4): memory for its reply, and the handles of that
  * memory and of the arguments, which are invalidated together. Reused for later calls.
  */
 final class OutboundCallChunks {

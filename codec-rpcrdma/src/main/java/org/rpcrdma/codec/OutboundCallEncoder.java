@@ -6,7 +6,7 @@ import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /**
- * Builds the Send of a call and exposes its chunks just before (RFC 8166, 4.4.1). {@link RpcRdmaHeaderCodec}
+ * Builds the Send of a call and exposes its chunks just before (RFC 8166, 4.4.1). {@link TransportHeaderHandler}
  * invalidates them.
  */
 final class OutboundCallEncoder {
@@ -14,7 +14,7 @@ final class OutboundCallEncoder {
     private final ConnectionSharedState link;
     private final RequesterState requester;
     private final SendEncoder sends;
-    private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
+    private final LeadingContiguousBufferPiece piece = new LeadingContiguousBufferPiece();
 
     OutboundCallEncoder(ConnectionSharedState link, RequesterState requester, SendEncoder sends) {
         this.link = link;
@@ -22,9 +22,9 @@ final class OutboundCallEncoder {
         this.sends = sends;
     }
 
-    ByteBuf encode(OutboundCall call) throws CallTooLongException {
+    ByteBuf encode(OutboundCallState call) throws CallTooLongException {
         int credit = requester.credits.requested;
-        OutboundCallRequestState request = call.request;
+        OutboundCallRequest request = call.request;
         VersionInlineThresholds protocol = call.protocol;
         OptionalOperationMessage option = request.option;
         if (option != null) {
@@ -51,7 +51,7 @@ final class OutboundCallEncoder {
     }
 
     /** Exposes the arguments; returns whether the memory of the payload stream itself is exposed, not a copy. */
-    private boolean exposeArguments(OutboundCall call, OutboundCallTransferForm form) {
+    private boolean exposeArguments(OutboundCallState call, OutboundCallTransferForm form) {
         ByteBuf stream = call.request.payload.stream;
         boolean isInPlace =
                 form == OutboundCallTransferForm.LONG
@@ -74,7 +74,7 @@ final class OutboundCallEncoder {
 
     /** Exposes one argument; returns whether its memory itself is exposed, not a copy. */
     private boolean exposeArgument(
-            OutboundCall call, ByteBuf argument, long position, int index, int length) {
+            OutboundCallState call, ByteBuf argument, long position, int index, int length) {
         piece.of(argument, index, length);
         ByteBuf memory = piece.memory();
         int start = piece.index();
@@ -94,7 +94,7 @@ final class OutboundCallEncoder {
     }
 
     /** Exposes the Write chunks and the Reply chunk. */
-    private void exposeRoom(OutboundCall call) {
+    private void exposeRoom(OutboundCallState call) {
         for (int i = 0; i < call.chunks.sinks.count; i++) {
             exposeSink(call, i);
         }
@@ -108,7 +108,7 @@ final class OutboundCallEncoder {
      * be exposed. A sink of the library has space before and after the data for the inline parts and the pad, so that
      * only these are copied to make the reply contiguous. The pad is not offered (RFC 8166, 3.4.6.2).
      */
-    private void exposeSink(OutboundCall call, int sink) {
+    private void exposeSink(OutboundCallState call, int sink) {
         int length = call.chunks.sinks.length(sink);
         RpcMessage parts = call.request.payload.parts;
         if (parts.sinks() == 0) {
@@ -122,12 +122,12 @@ final class OutboundCallEncoder {
         call.header.writes().endChunk();
     }
 
-    private void offerSink(OutboundCall call, ByteBuf memory, int index, int length) {
+    private void offerSink(OutboundCallState call, ByteBuf memory, int index, int length) {
         int handle = expose(call, memory, index, length, RemoteAccess.WRITE);
         call.header.writes().add(handle, length, link.channel.exposedOffset(handle));
     }
 
-    private void exposeReplyChunk(OutboundCall call) {
+    private void exposeReplyChunk(OutboundCallState call) {
         int length = call.chunks.replyChunkBytes();
         ByteBuf memory = sink(length);
         call.chunks.replySink(memory);
@@ -143,7 +143,7 @@ final class OutboundCallEncoder {
     }
 
     private int expose(
-            OutboundCall call, ByteBuf memory, int index, int length, RemoteAccess access) {
+            OutboundCallState call, ByteBuf memory, int index, int length, RemoteAccess access) {
         int handle = link.expose(memory, index, length, access);
         call.chunks.expose(handle);
         return handle;

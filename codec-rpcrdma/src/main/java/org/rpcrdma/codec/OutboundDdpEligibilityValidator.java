@@ -24,11 +24,11 @@ final class OutboundDdpEligibilityValidator {
      *
      * @param found items found by the binding
      */
-    static void items(RpcMessage message, XdrCursor found) throws ReplyDdpEligibilityException {
+    static void items(RpcMessage message, XdrCursor found) throws DdpEligibilityException {
         for (int item = 0; item < message.items(); item++) {
             int ordinal = find(found, message.itemPosition(item));
             if (ordinal < 0) {
-                throw new ReplyDdpEligibilityException(
+                throw new DdpEligibilityException(
                         "the item at position "
                                 + message.itemPosition(item)
                                 + " is not DDP-eligible (expected: one that the upper-layer"

@@ -18,8 +18,8 @@ final class OutboundReadChunkReplyExposer {
 
     private final ConnectionSharedState link;
     private final ResponderState responder;
-    private final OutboundPayloadStreamPieceIterator stream =
-            new OutboundPayloadStreamPieceIterator();
+    private final OutboundReducedStreamPieceIterator stream =
+            new OutboundReducedStreamPieceIterator();
     private boolean isLacking;
 
     OutboundReadChunkReplyExposer(ConnectionSharedState link, ResponderState responder) {
@@ -35,12 +35,12 @@ final class OutboundReadChunkReplyExposer {
      * @return {@code null} on success; otherwise the reason, and no memory is exposed
      * @see #lacksMemory
      */
-    String expose(InboundCall call, int length, int room) {
+    String expose(InboundCallState call, int length, int room) {
         isLacking = false;
         if (room < ReadList.ENTRY_BYTES) {
             return "no room for a Read list";
         }
-        ExposedReadChunkReplies waiting = responder.waiting();
+        OutboundRepliesAwaitingPullCompletion waiting = responder.waiting();
         boolean hasReceive =
                 link.readChunkReplies().areAnnounced()
                         || responder.grants().tryReserveReceives(waiting.count() + 1);
@@ -55,7 +55,7 @@ final class OutboundReadChunkReplyExposer {
             if (isInPlace(call.reply.payload, Math.min(MOST_PIECES, room / ReadList.ENTRY_BYTES))) {
                 stream.of(call.reply.payload);
                 while (stream.advance(Integer.MAX_VALUE)) {
-                    ContiguousBufferPrefix piece = stream.piece();
+                    LeadingContiguousBufferPiece piece = stream.piece();
                     expose(
                             call,
                             exposed,
@@ -85,7 +85,7 @@ final class OutboundReadChunkReplyExposer {
     private boolean isInPlace(OutboundPayloadStreamWithItems reply, int most) {
         stream.of(reply);
         for (int pieces = 0; stream.advance(Integer.MAX_VALUE); pieces++) {
-            ContiguousBufferPrefix piece = stream.piece();
+            LeadingContiguousBufferPiece piece = stream.piece();
             if (pieces == most
                     || !link.internals.exposesInPlace(
                             piece.memory(), piece.index(), piece.length())) {
@@ -101,7 +101,7 @@ final class OutboundReadChunkReplyExposer {
         isLacking = false;
         stream.of(reply);
         while (stream.advance(Integer.MAX_VALUE)) {
-            ContiguousBufferPrefix piece = stream.piece();
+            LeadingContiguousBufferPiece piece = stream.piece();
             copy.writeBytes(piece.memory(), piece.index(), piece.length());
         }
         link.metrics.add(RpcRdmaRole.RESPONDER, RpcRdmaCounter.COPIED_BYTES, length);
@@ -110,7 +110,7 @@ final class OutboundReadChunkReplyExposer {
 
     /** Takes over the reference, also on failure. */
     private void expose(
-            InboundCall call,
+            InboundCallState call,
             ExposedReadChunkReply exposed,
             ByteBuf memory,
             ByteBuf reference,

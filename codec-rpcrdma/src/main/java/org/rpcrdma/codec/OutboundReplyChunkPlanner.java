@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.WriteList;
@@ -24,7 +24,7 @@ final class OutboundReplyChunkPlanner {
      * @throws RpcRdmaException when the reply cannot be sent; mistakes of the user throw other exceptions
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    void take(InboundCall call, Object written)
+    void take(InboundCallState call, Object written)
             throws RpcRdmaException, FaultyUpperLayerBindingException {
         if (!(written instanceof RpcMessage message) || message.items() == 0) {
             call.reply.payload.take(written);
@@ -45,8 +45,8 @@ final class OutboundReplyChunkPlanner {
         message.release();
     }
 
-    private boolean allHaveChunks(InboundCall call, RpcMessage message)
-            throws ReplyDdpEligibilityException, FaultyUpperLayerBindingException {
+    private boolean allHaveChunks(InboundCallState call, RpcMessage message)
+            throws DdpEligibilityException, FaultyUpperLayerBindingException {
         boolean isComplete = walk(call, message.content(), message.reduction());
         OutboundDdpEligibilityValidator.items(message, cursor);
         OutboundDdpEligibilityValidator.complete(isComplete);
@@ -63,7 +63,7 @@ final class OutboundReplyChunkPlanner {
     /**
      * Finds the eligible results; {@code false} if the results end too early. A reply without SUCCESS has none.
      */
-    private boolean walk(InboundCall call, ByteBuf stream, ReducedItemPredicate reduction)
+    private boolean walk(InboundCallState call, ByteBuf stream, ItemInChunkPredicate reduction)
             throws FaultyUpperLayerBindingException {
         int start = stream.readerIndex();
         int end = stream.writerIndex();
@@ -82,7 +82,7 @@ final class OutboundReplyChunkPlanner {
      * @return the reason to refuse the call; {@code null} to answer it
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
-    InboundMessageRefusal reduce(InboundCall call) throws FaultyUpperLayerBindingException {
+    InboundMessageRefusal reduce(InboundCallState call) throws FaultyUpperLayerBindingException {
         RpcMessage parts = call.reply.payload.parts;
         if (!call.request.procedure.isReducible
                 || !walk(call, call.reply.payload.stream, parts.reduction())) {

@@ -15,9 +15,9 @@ final class OutboundReplyRdmaWriter {
 
     private final ConnectionSharedState link;
     private final ResponderState responder;
-    private final ContiguousBufferPrefix piece = new ContiguousBufferPrefix();
-    private final OutboundPayloadStreamPieceIterator stream =
-            new OutboundPayloadStreamPieceIterator();
+    private final LeadingContiguousBufferPiece piece = new LeadingContiguousBufferPiece();
+    private final OutboundReducedStreamPieceIterator stream =
+            new OutboundReducedStreamPieceIterator();
 
     OutboundReplyRdmaWriter(ConnectionSharedState link, ResponderState responder) {
         this.link = link;
@@ -28,13 +28,13 @@ final class OutboundReplyRdmaWriter {
      * Writes the items into their Write chunks and, in the form {@link OutboundReplyTransferForm#REPLY_CHUNK}, the
      * payload stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
      */
-    void write(ChannelHandlerContext ctx, InboundCall call) {
+    void write(ChannelHandlerContext ctx, InboundCallState call) {
         boolean isInReplyChunk = call.reply.form == OutboundReplyTransferForm.REPLY_CHUNK;
         writeItems(ctx, call, call.chunks.header.writes());
         writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
     }
 
-    private void writeItems(ChannelHandlerContext ctx, InboundCall call, WriteList writes) {
+    private void writeItems(ChannelHandlerContext ctx, InboundCallState call, WriteList writes) {
         OutboundReducedItems items = call.reply.payload.items();
         int item = 0;
         for (int c = 0; c < writes.chunks(); c++) {
@@ -58,7 +58,7 @@ final class OutboundReplyRdmaWriter {
      * Writes the payload stream without the items into the Reply chunk; if the chunk is unused, sets its lengths to 0.
      */
     private void writeStream(
-            ChannelHandlerContext ctx, InboundCall call, ReplyChunk chunk, boolean isUsed) {
+            ChannelHandlerContext ctx, InboundCallState call, ReplyChunk chunk, boolean isUsed) {
         stream.of(call.reply.payload);
         for (int i = 0; i < chunk.segments(); i++) {
             long room = chunk.length(i);
@@ -73,7 +73,7 @@ final class OutboundReplyRdmaWriter {
 
     private void writeSegment(
             ChannelHandlerContext ctx,
-            InboundCall call,
+            InboundCallState call,
             ByteBuf memory,
             int index,
             int length,
@@ -87,8 +87,8 @@ final class OutboundReplyRdmaWriter {
 
     private void writeSegment(
             ChannelHandlerContext ctx,
-            InboundCall call,
-            ContiguousBufferPrefix data,
+            InboundCallState call,
+            LeadingContiguousBufferPiece data,
             int handle,
             long offset) {
         link.metrics.add(RpcRdmaCounter.WRITE_BYTES_SENT, data.length());

@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  */
 final class RequesterLongReplyReceiver {
 
-    private final CodecStageHandler stage;
+    private final DirectlyLinkedStageHandler stage;
     private final ConnectionSharedState link;
     private final RequesterState requester;
     private final InboundPullMemoryBudget pulls;
@@ -20,7 +20,7 @@ final class RequesterLongReplyReceiver {
      * @param stage passes messages on
      */
     RequesterLongReplyReceiver(
-            CodecStageHandler stage,
+            DirectlyLinkedStageHandler stage,
             ConnectionSharedState link,
             RequesterState requester,
             InboundPullMemoryBudget pulls) {
@@ -31,7 +31,7 @@ final class RequesterLongReplyReceiver {
     }
 
     /** Passes a reply on, once it is complete. */
-    void receive(ChannelHandlerContext ctx, OutboundCall call) {
+    void receive(ChannelHandlerContext ctx, OutboundCallState call) {
         InboundMessageReadListPull pull = call.reply.pull;
         if (pull != null && call.reply.failure == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
@@ -62,7 +62,7 @@ final class RequesterLongReplyReceiver {
     }
 
     /** Pulls a reply that was held back. */
-    private void receiveHeld(ChannelHandlerContext ctx, OutboundCall call) {
+    private void receiveHeld(ChannelHandlerContext ctx, OutboundCallState call) {
         if (call.isCancelled) {
             ctx.write(call.completion());
             requester.finish(call);
@@ -76,7 +76,7 @@ final class RequesterLongReplyReceiver {
      * All Reads of a reply have ended; sends the pull completion, also after a failure (reliable reply draft, 4.1.2).
      */
     private void replyPulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull) {
-        OutboundCall call = requester.call(pull.xid());
+        OutboundCallState call = requester.call(pull.xid());
         if (pull.isWhole()) {
             call.reply.takePulled();
         } else if (pull.isRefused()) {

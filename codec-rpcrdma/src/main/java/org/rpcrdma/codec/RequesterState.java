@@ -13,8 +13,8 @@ final class RequesterState {
     private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
     private final long mostOfferedBytes;
-    private final XidHashMap<OutboundCall> calls = new XidHashMap<>();
-    private final ObjectPool<OutboundCall> spares;
+    private final XidHashMap<OutboundCallState> calls = new XidHashMap<>();
+    private final ObjectPool<OutboundCallState> spares;
     private final OldestUnansweredCallGauge ages;
 
     /** The library's own memory that unanswered calls offer for their replies. */
@@ -27,7 +27,7 @@ final class RequesterState {
         this.link = link;
         metrics = link.metrics;
         mostOfferedBytes = link.config().maxConnectionBytes();
-        spares = new ObjectPool<>(() -> new OutboundCall(link));
+        spares = new ObjectPool<>(() -> new OutboundCallState(link));
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.REQUESTER);
         metrics.set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
@@ -81,8 +81,8 @@ final class RequesterState {
     }
 
     /** Begins a call that has no {@link #problem}; {@link #finish} or {@link #fail} ends the call. */
-    OutboundCall newCall(int xid) {
-        OutboundCall call = spares.take().begin(xid, link.versions.current);
+    OutboundCallState newCall(int xid) {
+        OutboundCallState call = spares.take().begin(xid, link.versions.current);
         calls.put(xid, call);
         return call;
     }
@@ -93,13 +93,13 @@ final class RequesterState {
     }
 
     /** The call with this XID; {@code null} when there is none. */
-    OutboundCall call(int xid) {
+    OutboundCallState call(int xid) {
         return calls.get(xid);
     }
 
     /** The unanswered call with this XID; {@code null} if none. */
-    OutboundCall unanswered(int xid) {
-        OutboundCall call = calls.get(xid);
+    OutboundCallState unanswered(int xid) {
+        OutboundCallState call = calls.get(xid);
         return call == null || !call.isUnanswered() ? null : call;
     }
 
@@ -107,26 +107,26 @@ final class RequesterState {
      * Whether the connection's memory admits the memory that a call offers for its reply. A single call is always
      * admitted, because no other call could release memory for it.
      */
-    boolean hasRoom(OutboundCall call) {
+    boolean hasRoom(OutboundCallState call) {
         return offeredBytes == 0 || offeredBytes + call.chunks.ownBytes() <= mostOfferedBytes;
     }
 
     /** Takes a credit, and counts the library's memory that the call offers. */
-    void admit(OutboundCall call) {
+    void admit(OutboundCallState call) {
         call.admit(credits.sent());
         offeredBytes += call.chunks.count();
         metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight);
     }
 
     /** Fails a call that has its credit but was not sent. */
-    void notSent(OutboundCall call, ChannelPromise promise, Throwable cause) {
+    void notSent(OutboundCallState call, ChannelPromise promise, Throwable cause) {
         credits.notSent();
         metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight);
         fail(call, promise, cause);
     }
 
     /** Takes the grant of an answer, and stops counting the memory that the call has offered. */
-    void takeGrant(OutboundCall call) {
+    void takeGrant(OutboundCallState call) {
         InboundReplyState reply = call.reply;
         offeredBytes -= call.chunks.uncount();
         credits.answered(call.completionsBefore);
@@ -144,7 +144,7 @@ final class RequesterState {
     }
 
     /** Ends a call, whose memory must be invalidated unless the call was never sent. */
-    void finish(OutboundCall call) {
+    void finish(OutboundCallState call) {
         offeredBytes -= call.chunks.uncount();
         calls.remove(call.xid, call);
         if (call.isListed) {
@@ -159,21 +159,21 @@ final class RequesterState {
      *
      * @param promise of the write; may be the one that the call holds
      */
-    void fail(OutboundCall call, ChannelPromise promise, Throwable cause) {
+    void fail(OutboundCallState call, ChannelPromise promise, Throwable cause) {
         call.invalidate();
         finish(call);
         promise.tryFailure(cause);
     }
 
     /** Rejects the reply: the user receives the exception in its place. */
-    void spoil(OutboundCall call, RpcRdmaException problem) {
+    void spoil(OutboundCallState call, RpcRdmaException problem) {
         call.reply.fail(problem);
         link.report(call.xid, InboundMessageRefusal.badReply(problem));
     }
 
     /** Ends all calls. The channel is closed, so their memory is no longer exposed. */
     void close() {
-        for (OutboundCall call : calls.values()) {
+        for (OutboundCallState call : calls.values()) {
             if (call.isUnanswered()) {
                 metrics.increment(RpcRdmaCounter.CALLS_LOST);
             }

@@ -11,7 +11,7 @@ import io.netty.channel.ChannelPromise;
  */
 final class ResponderLongMessages {
 
-    private final CodecStageHandler stage;
+    private final DirectlyLinkedStageHandler stage;
     private final ConnectionSharedState link;
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;
@@ -23,7 +23,7 @@ final class ResponderLongMessages {
      * @param stage passes messages on
      */
     ResponderLongMessages(
-            CodecStageHandler stage,
+            DirectlyLinkedStageHandler stage,
             ConnectionSharedState link,
             ResponderState responder,
             InboundPullMemoryBudget pulls) {
@@ -36,7 +36,7 @@ final class ResponderLongMessages {
     }
 
     /** Passes a call to the next stage, once complete. Called once for each call. */
-    void receive(ChannelHandlerContext ctx, InboundCall call) {
+    void receive(ChannelHandlerContext ctx, InboundCallState call) {
         if (call.request.isIncomplete()) {
             pull(ctx, call);
         } else {
@@ -44,7 +44,7 @@ final class ResponderLongMessages {
         }
     }
 
-    private void deliver(ChannelHandlerContext ctx, InboundCall call) {
+    private void deliver(ChannelHandlerContext ctx, InboundCallState call) {
         if (call.request.isLong && !call.request.isCall(call.xid)) {
             String problem = "what is in the Position Zero Read chunk is not this call";
             ctx.write(responder.refuse(call, InboundMessageRefusal.chunkError(problem)));
@@ -57,7 +57,7 @@ final class ResponderLongMessages {
      * Pulls a call, or lets it wait for memory: the peer has respected its grant (RFC 8166, 3.3.1), and is not refused
      * for a temporary lack of memory.
      */
-    private void pull(ChannelHandlerContext ctx, InboundCall call) {
+    private void pull(ChannelHandlerContext ctx, InboundCallState call) {
         InboundMessageReadListPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
@@ -68,13 +68,13 @@ final class ResponderLongMessages {
         }
     }
 
-    private void pullHeld(ChannelHandlerContext ctx, InboundCall call) {
+    private void pullHeld(ChannelHandlerContext ctx, InboundCallState call) {
         tryPull(ctx, call);
         link.flushes().flushRequested();
     }
 
     /** Pulls a call; returns {@code false} if the call has to wait for memory. */
-    private boolean tryPull(ChannelHandlerContext ctx, InboundCall call) {
+    private boolean tryPull(ChannelHandlerContext ctx, InboundCallState call) {
         InboundMessageReadListPull pull = call.request.pull;
         if (pull.tryAllocate()) {
             pull.read(ctx, call.chunks.header.reads(), call.request.message, whenPulled);
@@ -89,7 +89,7 @@ final class ResponderLongMessages {
 
     private void pulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull) {
         int xid = pull.xid();
-        InboundCall call = responder.call(xid);
+        InboundCallState call = responder.call(xid);
         if (!pull.isWhole()) {
             responder.finish(call);
             link.report(xid, InboundMessageRefusal.readFailed());
@@ -102,7 +102,7 @@ final class ResponderLongMessages {
     }
 
     /** Writes the chunks, then the reply; refuses the call if the reply fits nowhere. */
-    void write(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
+    void write(ChannelHandlerContext ctx, InboundCallState call, ChannelPromise promise) {
         int payload = call.reply.payload.reducedBytes();
         if (call.chunks.areNone && payload <= call.protocol.plainRoom) {
             stage.toNetwork(call, promise); // inline, the common case
@@ -118,7 +118,7 @@ final class ResponderLongMessages {
         }
     }
 
-    private OutboundReplyTransferForm form(InboundCall call, int payload, int room) {
+    private OutboundReplyTransferForm form(InboundCallState call, int payload, int room) {
         long replyChunk = call.chunks.header.reply().chunkLength();
         boolean readChunks = link.sendsReadChunkReplies(call.protocol.number);
         return OutboundReplyTransferForm.of(payload, room, replyChunk, readChunks);
@@ -127,7 +127,7 @@ final class ResponderLongMessages {
     /** Exposes the payload stream; without memory for that the reply waits. */
     private void expose(
             ChannelHandlerContext ctx,
-            InboundCall call,
+            InboundCallState call,
             int payload,
             int room,
             ChannelPromise promise) {
@@ -148,14 +148,15 @@ final class ResponderLongMessages {
     /** Refuses a call whose reply fits nowhere, before any chunk is written (RFC 8166, 4.5.3). */
     private void refuse(
             ChannelHandlerContext ctx,
-            InboundCall call,
+            InboundCallState call,
             InboundMessageRefusal refusal,
             ChannelPromise promise) {
         ctx.write(responder.refuse(call, refusal));
         promise.tryFailure(refusal.exception());
     }
 
-    private void writeChunks(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
+    private void writeChunks(
+            ChannelHandlerContext ctx, InboundCallState call, ChannelPromise promise) {
         try {
             writer.write(ctx, call);
         } catch (Throwable t) {
@@ -165,13 +166,14 @@ final class ResponderLongMessages {
         stage.toNetwork(call, promise);
     }
 
-    private void writeHeld(ChannelHandlerContext ctx, InboundCall call, ChannelPromise promise) {
+    private void writeHeld(
+            ChannelHandlerContext ctx, InboundCallState call, ChannelPromise promise) {
         write(ctx, call, promise);
         ctx.flush();
     }
 
     private static InboundMessageRefusal tooLong(
-            InboundCall call, int payload, int room, String notExposed) {
+            InboundCallState call, int payload, int room, String notExposed) {
         return InboundMessageRefusal.replyTooLong(
                 "reply of "
                         + payload

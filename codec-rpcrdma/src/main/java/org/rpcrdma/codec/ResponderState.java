@@ -17,19 +17,19 @@ final class ResponderState {
     private final ConnectionSharedState link;
     private final ConnectionMetrics metrics;
     private final InboundPullMemoryBudget pulls;
-    private final XidHashMap<InboundCall> calls = new XidHashMap<>();
-    private final ObjectPool<InboundCall> spares = new ObjectPool<>(InboundCall::new);
-    private final ObjectPool<OutboundReplyWorkRequestPromise> spareWork;
+    private final XidHashMap<InboundCallState> calls = new XidHashMap<>();
+    private final ObjectPool<InboundCallState> spares = new ObjectPool<>(InboundCallState::new);
+    private final ObjectPool<ConnectionClosingReplyPromise> spareWork;
     private final OldestUnansweredCallGauge ages;
 
     /** {@code null} if this side sends no replies in Read chunks. */
-    private ExposedReadChunkReplies waiting;
+    private OutboundRepliesAwaitingPullCompletion waiting;
 
     /** {@code null} until calls are answered here. */
     ResponderCredits credits;
 
     /** {@code null} until calls are answered here. */
-    private CreditGrantController grants;
+    private CreditGrantAndReceiveController grants;
 
     private long chunkErrorsInRow;
 
@@ -38,8 +38,7 @@ final class ResponderState {
         metrics = link.metrics;
         this.pulls = pulls;
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.RESPONDER);
-        spareWork =
-                new ObjectPool<>(() -> new OutboundReplyWorkRequestPromise(link, this::recycle));
+        spareWork = new ObjectPool<>(() -> new ConnectionClosingReplyPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -61,8 +60,11 @@ final class ResponderState {
         waiting =
                 settings == null
                         ? null
-                        : new ExposedReadChunkReplies(link, settings, credits.maximum);
-        grants = new CreditGrantController(link, credits, waiting, beyondGrant, pulls::bytes);
+                        : new OutboundRepliesAwaitingPullCompletion(
+                                link, settings, credits.maximum);
+        grants =
+                new CreditGrantAndReceiveController(
+                        link, credits, waiting, beyondGrant, pulls::bytes);
         publishCredits(credits.granted());
     }
 
@@ -72,7 +74,7 @@ final class ResponderState {
     }
 
     /** The controller of the grants. */
-    CreditGrantController grants() {
+    CreditGrantAndReceiveController grants() {
         return grants;
     }
 
@@ -112,8 +114,8 @@ final class ResponderState {
     // ------------------------------------------------------------------ calls
 
     /** Begins a call whose XID is not in progress; {@link #finish} ends it. */
-    InboundCall newCall(int xid, int version) {
-        InboundCall call = spares.take().begin(xid, link.versions.ofReply(version));
+    InboundCallState newCall(int xid, int version) {
+        InboundCallState call = spares.take().begin(xid, link.versions.ofReply(version));
         calls.put(xid, call);
         return call;
     }
@@ -124,12 +126,12 @@ final class ResponderState {
     }
 
     /** The call with this XID; {@code null} when there is none. */
-    InboundCall call(int xid) {
+    InboundCallState call(int xid) {
         return calls.get(xid);
     }
 
     /** Ends a call. */
-    void finish(InboundCall call) {
+    void finish(InboundCallState call) {
         calls.remove(call.xid, call);
         if (call.isListed) {
             ages.remove(call);
@@ -144,7 +146,7 @@ final class ResponderState {
      *
      * @return the call
      */
-    InboundCall refuse(InboundCall call, InboundMessageRefusal refusal) {
+    InboundCallState refuse(InboundCallState call, InboundMessageRefusal refusal) {
         link.report(call.xid, refusal);
         switch (refusal.answer()) {
             case GARBAGE_ARGS ->
@@ -168,23 +170,23 @@ final class ResponderState {
     // ------------------------------------------------------------------ replies
 
     /** A reply could not be built: closes the connection, so that the requester learns of it (RFC 8166, 4.5.4). */
-    void lose(InboundCall call, ChannelPromise promise, Throwable cause) {
+    void lose(InboundCallState call, ChannelPromise promise, Throwable cause) {
         finish(call);
         promise.tryFailure(MarshalException.ofReply(cause));
         link.closeNow("a reply could not be built", cause);
     }
 
     /** The replies that wait for their pull completion; {@code null} at a side that sends none in Read chunks. */
-    ExposedReadChunkReplies waiting() {
+    OutboundRepliesAwaitingPullCompletion waiting() {
         return waiting;
     }
 
     /** A promise for a work request of a reply. */
-    OutboundReplyWorkRequestPromise work(int xid) {
+    ConnectionClosingReplyPromise work(int xid) {
         return spareWork.take().of(xid);
     }
 
-    private void recycle(OutboundReplyWorkRequestPromise work) {
+    private void recycle(ConnectionClosingReplyPromise work) {
         spareWork.give(work);
     }
 
@@ -212,7 +214,7 @@ final class ResponderState {
 
     /** The connection is lost. */
     void close() {
-        for (InboundCall call : calls.values()) {
+        for (InboundCallState call : calls.values()) {
             if (call.isListed) {
                 ages.remove(call);
             }

@@ -7,7 +7,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
 import java.util.Objects;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -54,7 +54,7 @@ public final class RpcMessage implements ByteBufHolder {
     static final RpcMessage PLAIN = new RpcMessage(Unpooled.EMPTY_BUFFER);
 
     private final ByteBuf payload;
-    private final RpcMessageSharedState parts;
+    private final SharedRpcMessageContent parts;
 
     /**
      * Takes over a payload stream.
@@ -62,10 +62,10 @@ public final class RpcMessage implements ByteBufHolder {
      * @param payload reduced, XID first
      */
     public RpcMessage(ByteBuf payload) {
-        this(payload, new RpcMessageSharedState(Objects.requireNonNull(payload, "payload")));
+        this(payload, new SharedRpcMessageContent(Objects.requireNonNull(payload, "payload")));
     }
 
-    private RpcMessage(ByteBuf payload, RpcMessageSharedState parts) {
+    private RpcMessage(ByteBuf payload, SharedRpcMessageContent parts) {
         this.payload = payload;
         this.parts = parts;
     }
@@ -280,7 +280,7 @@ public final class RpcMessage implements ByteBufHolder {
     }
 
     /** The items that are not part of the payload. */
-    ReducedItemPredicate reduction() {
+    ItemInChunkPredicate reduction() {
         return parts.items;
     }
 

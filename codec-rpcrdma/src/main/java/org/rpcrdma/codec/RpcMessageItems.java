@@ -4,10 +4,10 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Arrays;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 
 /** XDR data items of an {@link RpcMessage} in ascending order, with their positions in the whole message. */
-final class RpcMessageItems implements ReducedItemPredicate {
+final class RpcMessageItems implements ItemInChunkPredicate {
 
     /** The empty list of a message without items; never added to. */
     static final RpcMessageItems NONE = new RpcMessageItems();

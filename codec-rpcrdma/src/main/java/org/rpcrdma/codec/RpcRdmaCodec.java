@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.codec.access.CaptureAccess;
+import org.rpcrdma.codec.access.CaptureHandlerInstallerAccess;
 
 /**
  * Adds RPC-over-RDMA to the pipeline of an {@link RdmaChannel}: replaces itself by the handlers of the codec.
@@ -121,7 +121,7 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
             connection
                     .link()
                     .exposures(
-                            CaptureAccess.CAPTURE.addAfter(
+                            CaptureHandlerInstallerAccess.CAPTURE.addAfter(
                                     ctx,
                                     config.capture(),
                                     channel,
@@ -131,11 +131,11 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
     }
 
     /** The stages in order from the network to the user. */
-    private List<CodecStageHandler> stages(RpcRdmaConnection connection) {
+    private List<DirectlyLinkedStageHandler> stages(RpcRdmaConnection connection) {
         boolean hasVersionTwo = config.versionTwo() != null;
-        List<CodecStageHandler> stages = new ArrayList<>();
+        List<DirectlyLinkedStageHandler> stages = new ArrayList<>();
         stages.add(new FlushSchedulingHandler(connection));
-        stages.add(new RpcRdmaHeaderCodec(connection));
+        stages.add(new TransportHeaderHandler(connection));
         stages.add(new CreditHandler(connection));
         if (hasVersionTwo) {
             stages.add(new OptionalOperationDispatcher(connection));
@@ -150,12 +150,12 @@ public final class RpcRdmaCodec extends ChannelInboundHandlerAdapter {
 
     /** Adds the stages in reverse order, each directly after the same handler. */
     private static void addStages(
-            ChannelPipeline pipeline, String name, List<CodecStageHandler> stages) {
+            ChannelPipeline pipeline, String name, List<DirectlyLinkedStageHandler> stages) {
         // A context with an executor of its own need not ask the channel for it at each event.
         EventLoop loop = pipeline.channel().eventLoop();
         for (int i = stages.size() - 1; i >= 0; i--) {
             if (i > 0) {
-                CodecStageHandler.join(stages.get(i - 1), stages.get(i));
+                DirectlyLinkedStageHandler.join(stages.get(i - 1), stages.get(i));
             }
             pipeline.addAfter(loop, name, null, stages.get(i));
         }

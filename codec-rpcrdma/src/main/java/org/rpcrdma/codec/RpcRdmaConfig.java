@@ -72,7 +72,7 @@ public final class RpcRdmaConfig {
      */
     public Bootstrap applyTo(Bootstrap bootstrap) {
         setOptions(false, bootstrap::option);
-        return bootstrap.attr(BootstrapPeerState.KEY, new BootstrapPeerState());
+        return bootstrap.attr(CrossConnectionPeerState.KEY, new CrossConnectionPeerState());
     }
 
     /**
@@ -83,7 +83,7 @@ public final class RpcRdmaConfig {
      */
     public ServerBootstrap applyTo(ServerBootstrap bootstrap) {
         setOptions(true, bootstrap::childOption);
-        return bootstrap.childAttr(BootstrapPeerState.KEY, new BootstrapPeerState());
+        return bootstrap.childAttr(CrossConnectionPeerState.KEY, new CrossConnectionPeerState());
     }
 
     /** As {@link #applyTo(Bootstrap)}, of one channel that is not connected yet. */
@@ -142,7 +142,7 @@ public final class RpcRdmaConfig {
     }
 
     boolean hasConstantCredits() {
-        return options.creditPolicy == FlowControlOptionsBuilder.CONSTANT_CREDITS;
+        return options.creditPolicy == CreditAndInlineThresholdOptionsBuilder.CONSTANT_CREDITS;
     }
 
     /** {@return the private data announced to the peer in connection establishment} */

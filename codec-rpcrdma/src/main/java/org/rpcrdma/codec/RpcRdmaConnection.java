@@ -36,7 +36,7 @@ public final class RpcRdmaConnection {
         this.channel = channel;
         this.config = config;
         this.metrics = metrics;
-        if (!BootstrapPeerState.isKept(channel)
+        if (!CrossConnectionPeerState.isKept(channel)
                 && channel.config().getPrivateData().length == 0
                 && channel.isConfigurable()) {
             // Sets the private data here, because a bootstrap without applyTo does not know the
@@ -401,7 +401,7 @@ public final class RpcRdmaConnection {
     }
 
     /** The outbound call with this XID; {@code null} if none. */
-    OutboundCall call(int xid) {
+    OutboundCallState call(int xid) {
         return requester.call(xid);
     }
 

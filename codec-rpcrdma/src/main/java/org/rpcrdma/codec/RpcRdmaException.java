@@ -7,9 +7,9 @@ import java.io.IOException;
  * One RPC failed in the transport; the connection is unharmed unless the subclass says otherwise. One class per cause.
  */
 public abstract sealed class RpcRdmaException extends IOException
-        permits UnsupportedVersionException,
-                RemoteChunkException,
-                ReplyDdpEligibilityException,
+        permits ErrVersReplyException,
+                ErrChunkReplyException,
+                DdpEligibilityException,
                 MalformedReplyException,
                 ReplyPullException,
                 CallTooLongException,
@@ -19,7 +19,7 @@ public abstract sealed class RpcRdmaException extends IOException
                 LocalReplyDecodeException,
                 CallTimeoutException,
                 ConnectionLostException,
-                UnknownOptionalOperationException {
+                OptionalOperationUnsupportedByPeerException {
 
     private static final long serialVersionUID = 1L;
 

@@ -120,7 +120,7 @@ public final class VersionTwoConfig {
 
         /**
          * Adds an optional operation (draft, 3). Both sides must support it: the draft has no negotiation, but a
-         * responder without it causes an {@link UnknownOptionalOperationException}.
+         * responder without it causes an {@link OptionalOperationUnsupportedByPeerException}.
          *
          * @param type its number, unsigned; one handler for each
          * @param handler answers the calls of the peer

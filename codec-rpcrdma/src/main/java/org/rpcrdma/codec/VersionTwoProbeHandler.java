@@ -20,7 +20,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * program in version 2 and holds the calls of the user. The answer settles the version; then this handler writes the
  * held calls and removes itself. The other stages never see two versions.
  */
-final class VersionTwoProbeHandler extends CodecStageHandler {
+final class VersionTwoProbeHandler extends DirectlyLinkedStageHandler {
 
     /**
      * Distinguishes the XIDs of the NULL call and the first call of the user, for the duplicate request cache of the
@@ -184,7 +184,7 @@ final class VersionTwoProbeHandler extends CodecStageHandler {
     /** ERR_VERS without a common version ends the connection; the responder is not probed again. */
     private void refused(ChannelHandlerContext ctx, RpcRdmaException cause) {
         link.rememberVersionOne();
-        if (cause instanceof UnsupportedVersionException range && !range.contains(1)) {
+        if (cause instanceof ErrVersReplyException range && !range.contains(1)) {
             stop(State.OVER);
             link.closeNow(cause.getMessage(), null);
             fail(cause);

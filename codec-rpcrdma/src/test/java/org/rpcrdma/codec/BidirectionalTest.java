@@ -586,7 +586,7 @@ class BidirectionalTest {
             pair.call(Rpc.echo(0x11, 0));
             server.take();
             server.send(error);
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThat(pair.clientConnection().creditsGranted()).isEqualTo(8);
             // The reverse call with that XID is untouched by all this.
             pair.call(Rpc.reply(0x11));
@@ -610,7 +610,7 @@ class BidirectionalTest {
                             .writeInt(4)
                             .writeInt(4)
                             .writeInt(2));
-            assertThat(pair.server.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.server.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             pair.reply(Rpc.reply(0x11));
             client.take();
             assertThat(client.header.xid()).isEqualTo(0x11);

@@ -276,7 +276,7 @@ class ClientFaultTest {
                                     CancellationException.class,
                                     ConnectionLostException.class,
                                     MarshalException.class,
-                                    RemoteChunkException.class);
+                                    ErrChunkReplyException.class);
                 }
             }
             on(

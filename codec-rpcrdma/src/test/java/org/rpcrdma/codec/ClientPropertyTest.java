@@ -158,7 +158,7 @@ class ClientPropertyTest {
                             CancellationException.class,
                             CallTimeoutException.class,
                             ConnectionLostException.class,
-                            RemoteChunkException.class);
+                            ErrChunkReplyException.class);
             return;
         }
         Object reply = sent.future().getNow();

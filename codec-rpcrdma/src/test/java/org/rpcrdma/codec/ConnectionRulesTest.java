@@ -175,8 +175,7 @@ class ConnectionRulesTest {
             server.take();
             ByteBuf error = Unpooled.buffer().writeInt(0x77).writeInt(version).writeInt(8);
             server.send(error.writeInt(4).writeInt(1).writeInt(1).writeInt(9).writeZero(32));
-            UnsupportedVersionException failure =
-                    (UnsupportedVersionException) pair.client.takeFailure();
+            ErrVersReplyException failure = (ErrVersReplyException) pair.client.takeFailure();
             assertThat(failure.lowest()).isEqualTo(1);
             assertThat(failure.highest()).isEqualTo(9);
             // Version 1 is in the range, so the connection is of use still.
@@ -185,7 +184,7 @@ class ConnectionRulesTest {
             // What follows the code of an ERR_CHUNK is nobody's.
             ByteBuf chunk = Unpooled.buffer().writeInt(0x78).writeInt(version).writeInt(8);
             server.send(chunk.writeInt(4).writeInt(2).writeZero(32));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
         }
     }
 

@@ -18,8 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.MalformedMessageException;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.ReadList;
@@ -94,7 +94,7 @@ class EligibilityTest {
         }
         in.writeInt(TestBinding.END);
         XdrCursor cursor =
-                new XdrCursor().wrap(in, 0, 0, in.writerIndex(), ReducedItemPredicate.NONE);
+                new XdrCursor().wrap(in, 0, 0, in.writerIndex(), ItemInChunkPredicate.NONE);
         new TestBinding().walkArguments(1, 1, cursor);
         long end = 0;
         for (int i = 0; i < cursor.items(); i++) {

@@ -96,7 +96,7 @@ class FatalCallXidCacheTest {
     @Proves({"V1-ERR-18", "V1-ERR-17"})
     void callWhoseReadFailedIsRefusedOnTheNextConnection() throws Exception {
         CodecEnd server = CodecEnd.of(RpcRdmaConfig.defaults());
-        BootstrapPeerState memory = new BootstrapPeerState();
+        CrossConnectionPeerState memory = new CrossConnectionPeerState();
         for (int attempt = 0; attempt < 3; attempt++) {
             try (RpcPair pair = RpcPair.rawClient(RpcRdmaConfig.defaults(), server, memory)) {
                 TransportHeader header = new TransportHeader().set(5, 32, 1);
@@ -138,7 +138,7 @@ class FatalCallXidCacheTest {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
         int xid = form.xids();
         try (FaultPair pair = new FaultPair()) {
-            pair.memory = new BootstrapPeerState();
+            pair.memory = new CrossConnectionPeerState();
             try (FaultPair.Connection first = connect(pair, responder, form)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.REMOTE_ACCESS_ERROR));
                 first.expectCalls(1);
@@ -149,7 +149,7 @@ class FatalCallXidCacheTest {
             try (FaultPair.Connection second = connect(pair, responder, form)) {
                 second.expectCalls(2);
                 second.call(form.call(xid), form.call(xid + 1));
-                assertThat(second.outcomes().get(xid)).contains("RemoteChunkException");
+                assertThat(second.outcomes().get(xid)).contains("ErrChunkReplyException");
                 assertThat(second.outcomes()).containsEntry(xid + 1, "replied");
             }
         }
@@ -161,7 +161,7 @@ class FatalCallXidCacheTest {
         RpcRdmaConfig responder = RpcRdmaConfig.builder().grantedCredits(4).build();
         int xid = Form.READ_CHUNK.xids();
         try (FaultPair pair = new FaultPair()) {
-            pair.memory = new BootstrapPeerState();
+            pair.memory = new CrossConnectionPeerState();
             try (FaultPair.Connection first = connect(pair, responder, Form.READ_CHUNK)) {
                 first.plan(Role.RESPONDER, new FailFirstWork(WorkStatus.FLUSHED));
                 first.expectCalls(1);

@@ -59,7 +59,7 @@ final class FaultPair implements AutoCloseable {
     }
 
     /** What the responders of all connections remember; {@code null} when each is to have a memory of its own. */
-    BootstrapPeerState memory;
+    CrossConnectionPeerState memory;
 
     private int receiveDepth;
     private RegistrationPolicy registration = RegistrationPolicy.EXACT;
@@ -157,7 +157,7 @@ final class FaultPair implements AutoCloseable {
                             .childHandler(with(responderEnd, new ResponderState(service)));
             responderEnd.config().applyTo(server);
             if (memory != null) {
-                server.childAttr(BootstrapPeerState.KEY, memory);
+                server.childAttr(CrossConnectionPeerState.KEY, memory);
             }
             if (receiveDepth > 0) {
                 server.childOption(RdmaChannelOption.RECEIVE_DEPTH, receiveDepth);

@@ -81,7 +81,7 @@ class FencingFaultTest {
             connection.expectCalls(1);
             connection.call(Form.WRITE_CHUNK.call(xid(Form.WRITE_CHUNK)));
             Map<Integer, String> ends = connection.outcomes();
-            assertThat(ends.get(xid(Form.WRITE_CHUNK))).contains("RemoteChunkException");
+            assertThat(ends.get(xid(Form.WRITE_CHUNK))).contains("ErrChunkReplyException");
             assertThat(exposuresAtEnd(connection, ends)).isZero();
         }
     }

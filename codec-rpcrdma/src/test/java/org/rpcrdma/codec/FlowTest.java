@@ -365,7 +365,7 @@ class FlowTest {
             pair.call(Rpc.call(0x55, Rpc.NFS, 3, 1)); // GETATTR needs no chunk
             pair.server.takeBytes();
             ChannelFuture reply = pair.reply(Rpc.reply(0x55).writeBytes(Rpc.random(5000)));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThatThrownBy(reply::sync)
                     .isInstanceOf(OutboundReplyTooLongException.class)
                     .hasMessageContaining("5024");
@@ -374,13 +374,13 @@ class FlowTest {
             pair.call(Rpc.echo(0x56, 8));
             pair.server.takeBytes();
             pair.reply(Rpc.reply(0x56).writeBytes(Rpc.random(70_000)));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES_SENT)).isZero();
 
             pair.call(Rpc.read3(0x57, 8000));
             pair.server.takeBytes();
             pair.reply(Rpc.read3Reply(0x57, Rpc.random(8001)));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThat(pair.serverConnection().value(RpcRdmaCounter.WRITE_BYTES_SENT)).isZero();
 
             pair.call(Rpc.echo(0x58, 8));

@@ -116,7 +116,7 @@ class FlushSchedulerPropertyTest {
     private void codecWrites() {
         pair.serverChannel
                 .pipeline()
-                .context(RpcRdmaHeaderCodec.class)
+                .context(TransportHeaderHandler.class)
                 .write(RawPeer.nothing().writeZero(TransportHeader.MINIMUM_BYTES));
         due = device.written;
         note("codec writes");

@@ -435,7 +435,7 @@ final class FuzzRun {
             problem(user.unanswered() + " calls to answer, granted: " + mostGranted());
         }
         int promised = servesHere() ? connection.responder().credits.outstanding() : 0;
-        ExposedReadChunkReplies waiting = connection.responder().waiting();
+        OutboundRepliesAwaitingPullCompletion waiting = connection.responder().waiting();
         int completions = waiting == null ? 0 : waiting.count();
         if (servesHere() && promised + completions > ChannelInternals.of(codec()).keptReceives()) {
             problem(
@@ -487,7 +487,7 @@ final class FuzzRun {
             }
         }
         for (FuzzPeer.Called call : peer.calls) {
-            OutboundCall known = connection().call(call.xid());
+            OutboundCallState known = connection().call(call.xid());
             if (known != null && known.isUnanswered()) {
                 peer.answer(call, new byte[0]);
                 return true;
@@ -542,7 +542,7 @@ final class FuzzRun {
         if (goodCalls > 0 && !peer.isAnswered(GOOD_XID)) {
             problem("a good call has no answer: " + this);
         }
-        ExposedReadChunkReplies waiting = connection.responder().waiting();
+        OutboundRepliesAwaitingPullCompletion waiting = connection.responder().waiting();
         if (waiting != null && (waiting.count() != 0 || waiting.bytes() != 0)) {
             problem("replies that wait: " + waiting.count() + ", bytes " + waiting.bytes());
         }

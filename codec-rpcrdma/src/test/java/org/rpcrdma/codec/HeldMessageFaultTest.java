@@ -35,7 +35,8 @@ class HeldMessageFaultTest {
     @NeedsDevice("privateDataOnAccept")
     void aReplyThatIsNotSent() throws Exception {
         try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
-            ExposedReadChunkReplies replies = pair.serverConnection().responder().waiting();
+            OutboundRepliesAwaitingPullCompletion replies =
+                    pair.serverConnection().responder().waiting();
             RpcPair.on(
                     pair.serverChannel,
                     () -> {

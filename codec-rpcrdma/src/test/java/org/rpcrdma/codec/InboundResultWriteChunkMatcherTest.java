@@ -197,8 +197,7 @@ class InboundResultWriteChunkMatcherTest {
                 answer(server, chunks, results);
             }
             assertThat(pair.client.takeFailure())
-                    .isInstanceOfAny(
-                            ReplyDdpEligibilityException.class, MalformedReplyException.class);
+                    .isInstanceOfAny(DdpEligibilityException.class, MalformedReplyException.class);
             assertThat(pair.clientConnection().callsInFlight()).isZero();
         }
     }

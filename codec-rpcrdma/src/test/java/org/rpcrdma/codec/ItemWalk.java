@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.MalformedMessageException;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.XdrCursor;
 
 /** What must hold for the walk of a binding over arguments or results, whatever they are. */
@@ -36,7 +36,7 @@ final class ItemWalk {
     private final XdrCursor cursor = new XdrCursor();
 
     /** Walks, and checks what was noted. */
-    Found walk(byte[] message, int index, ReducedItemPredicate reduction, Walk walk) {
+    Found walk(byte[] message, int index, ItemInChunkPredicate reduction, Walk walk) {
         // A read past the end of this buffer throws what nobody catches.
         ByteBuf in = Unpooled.wrappedBuffer(message);
         cursor.wrap(in, 0, index, message.length, reduction);
@@ -81,11 +81,11 @@ final class ItemWalk {
      * cut short.
      */
     Found check(byte[] message, int index, Walk walk) {
-        Found whole = walk(message, index, ReducedItemPredicate.NONE, walk);
-        assertThat(walk(message, index, ReducedItemPredicate.NONE, walk)).isEqualTo(whole);
+        Found whole = walk(message, index, ItemInChunkPredicate.NONE, walk);
+        assertThat(walk(message, index, ItemInChunkPredicate.NONE, walk)).isEqualTo(whole);
         Random random = new Random(Arrays.hashCode(message));
         int cut = index + random.nextInt(message.length - index + 1);
-        Found part = walk(Arrays.copyOf(message, cut), index, ReducedItemPredicate.NONE, walk);
+        Found part = walk(Arrays.copyOf(message, cut), index, ItemInChunkPredicate.NONE, walk);
         assertThat(part.items).hasSizeLessThanOrEqualTo(whole.items.size());
         assertThat(part.items).isEqualTo(whole.items.subList(0, part.items.size()));
         if (whole.complete && !whole.items.isEmpty()) {
@@ -101,7 +101,7 @@ final class ItemWalk {
     }
 
     private void checkReduced(byte[] message, int index, Walk walk, Found whole, boolean[] leaves) {
-        ReducedItemPredicate reduction = (position, ordinal, length) -> leaves[ordinal];
+        ItemInChunkPredicate reduction = (position, ordinal, length) -> leaves[ordinal];
         byte[] rest = without(message, whole, leaves);
         Found filled = walk(Arrays.copyOf(rest, message.length), index, reduction, walk);
         assertThat(filled.complete).isTrue();

@@ -226,7 +226,7 @@ class LongReplyTest {
             pair.call(Rpc.echo(7, 8));
             pair.server.takeXid();
             pair.reply(Unpooled.wrappedBuffer(reply(7, MIB + 4)));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             pair.call(Rpc.echo(8, 8));
             pair.server.takeXid();
             pair.reply(Unpooled.wrappedBuffer(reply(8, MIB)));
@@ -245,7 +245,7 @@ class LongReplyTest {
             pair.call(Rpc.echo(7, 8));
             pair.server.takeXid();
             pair.reply(Unpooled.wrappedBuffer(reply(7, 70_000)));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
         }
     }
 

@@ -25,8 +25,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.MalformedMessageException;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -99,11 +99,11 @@ class Nfs4TraceTest {
         return BindingRegistry.standard().find(rpc.program, rpc.version);
     }
 
-    private XdrCursor arguments(ByteBuf call, int start, ReducedItemPredicate reduction) {
+    private XdrCursor arguments(ByteBuf call, int start, ItemInChunkPredicate reduction) {
         return cursor.wrap(call, start, rpc.argumentsIndex, call.writerIndex(), reduction);
     }
 
-    private XdrCursor results(ByteBuf reply, int start, ReducedItemPredicate reduction) {
+    private XdrCursor results(ByteBuf reply, int start, ItemInChunkPredicate reduction) {
         int index = OncRpcHeaderDecoder.resultsIndex(reply, start, reply.writerIndex());
         assertThat(index).isPositive();
         return cursor.wrap(reply, start, index, reply.writerIndex(), reduction);
@@ -135,7 +135,7 @@ class Nfs4TraceTest {
         int items = cursor.items();
         long position = items > 0 ? cursor.itemPosition(0) : 0;
         bindingOf(whole, 0)
-                .walkArguments(4, rpc.procedure, arguments(whole, 0, ReducedItemPredicate.NONE));
+                .walkArguments(4, rpc.procedure, arguments(whole, 0, ItemInChunkPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(items);
         assertThat(items > 0 ? cursor.itemPosition(0) : 0).isEqualTo(position);
@@ -148,7 +148,7 @@ class Nfs4TraceTest {
         UpperLayerBinding binding = bindingOf(Unpooled.wrappedBuffer(exchange.wholeCall()), 0);
         int procedure = rpc.procedure;
         ByteBuf whole = Unpooled.wrappedBuffer(exchange.wholeReply());
-        binding.walkResults(4, procedure, results(whole, 0, ReducedItemPredicate.NONE));
+        binding.walkResults(4, procedure, results(whole, 0, ItemInChunkPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         int items = cursor.items();
 
@@ -217,17 +217,17 @@ class Nfs4TraceTest {
             assertMalformed(
                     () ->
                             binding.walkArguments(
-                                    4, 1, arguments(cut, 0, ReducedItemPredicate.NONE)));
+                                    4, 1, arguments(cut, 0, ItemInChunkPredicate.NONE)));
             assertMalformed(
                     () ->
                             binding.limitResults(
-                                    4, 1, arguments(cut, 0, ReducedItemPredicate.NONE), limits));
+                                    4, 1, arguments(cut, 0, ItemInChunkPredicate.NONE), limits));
         }
         ByteBuf reply = Unpooled.wrappedBuffer(exchange.wholeReply());
         for (int end = HEADER; end < reply.writerIndex(); end++) {
             ByteBuf cut = reply.slice(0, end);
             assertMalformed(
-                    () -> binding.walkResults(4, 1, results(cut, 0, ReducedItemPredicate.NONE)));
+                    () -> binding.walkResults(4, 1, results(cut, 0, ItemInChunkPredicate.NONE)));
         }
     }
 

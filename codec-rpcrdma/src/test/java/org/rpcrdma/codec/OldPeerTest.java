@@ -331,7 +331,7 @@ class OldPeerTest {
             old.take();
             ByteBuf error = Unpooled.buffer().writeInt(1).writeInt(version).writeInt(1);
             old.send(error.writeInt(4).writeInt(1).writeInt(2).writeInt(3));
-            assertThat(pair.client.takeFailure()).isInstanceOf(UnsupportedVersionException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrVersReplyException.class);
         }
     }
 

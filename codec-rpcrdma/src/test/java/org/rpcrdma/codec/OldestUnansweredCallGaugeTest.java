@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The age of the oldest call without an answer. */
 class OldestUnansweredCallGaugeTest {
 
-    private static final class Call extends UnansweredCallNode {}
+    private static final class Call extends UnansweredCallGaugeNode {}
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5})

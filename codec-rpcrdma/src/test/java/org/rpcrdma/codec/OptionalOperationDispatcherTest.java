@@ -259,7 +259,7 @@ class OptionalOperationDispatcherTest {
     void aHandlerThatThrowsAnswersBadHeader() throws Exception {
         try (RpcPair pair = settled(config)) {
             pair.call(OptionalOperationMessage.call(9, TYPE, text("fail"))).sync();
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThat(pair.server.errors).isEmpty();
             pair.call(Rpc.echo(10, 8));
             assertThat(pair.server.takeXid()).isEqualTo(10);
@@ -286,7 +286,7 @@ class OptionalOperationDispatcherTest {
                                                             .reply(new byte[4096 - 27]))
                                             .sync())
                     .isInstanceOf(OutboundReplyTooLongException.class);
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
         }
     }
 
@@ -591,7 +591,7 @@ class OptionalOperationDispatcherTest {
             server.send(error(9, 3));
             assertThat(pair.client.takeFailure())
                     .isInstanceOfSatisfying(
-                            UnknownOptionalOperationException.class,
+                            OptionalOperationUnsupportedByPeerException.class,
                             e -> assertThat(e.type()).isEqualTo(TYPE));
             assertThat(pair.clientConnection().callsInFlight()).isZero();
         }

@@ -84,8 +84,8 @@ class OutboundCallResetTest {
 
     @Test
     void request() throws Exception {
-        OutboundCallRequestState part = new OutboundCallRequestState();
-        isLikeNew(part, new OutboundCallRequestState(), part::clear);
+        OutboundCallRequest part = new OutboundCallRequest();
+        isLikeNew(part, new OutboundCallRequest(), part::clear);
     }
 
     @Test
@@ -108,7 +108,7 @@ class OutboundCallResetTest {
 
     @Test
     void call() throws Exception {
-        OutboundCall part = new OutboundCall(null);
-        isLikeNew(part, new OutboundCall(null), part::clear);
+        OutboundCallState part = new OutboundCallState(null);
+        isLikeNew(part, new OutboundCallState(null), part::clear);
     }
 }

@@ -84,10 +84,10 @@ class ReadChunkClientTest {
         return Rpc.bytes(future.get(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS));
     }
 
-    private static RemoteChunkException refused(Future<?> future) throws Exception {
+    private static ErrChunkReplyException refused(Future<?> future) throws Exception {
         assertThat(future.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
-        assertThat(future.cause()).isInstanceOf(RemoteChunkException.class);
-        return (RemoteChunkException) future.cause();
+        assertThat(future.cause()).isInstanceOf(ErrChunkReplyException.class);
+        return (ErrChunkReplyException) future.cause();
     }
 
     /** The binding is wrong by far, and nobody has said how long an unknown reply may get: it comes at once. */
@@ -201,7 +201,7 @@ class ReadChunkClientTest {
             pair.call(Rpc.echo(10, 8));
             pair.server.takeXid();
             pair.reply(ReadChunks.reply(10, 70_000));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThat(
                             on(
                                     pair.serverChannel,

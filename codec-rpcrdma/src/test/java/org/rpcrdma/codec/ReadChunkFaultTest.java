@@ -95,7 +95,7 @@ class ReadChunkFaultTest {
                 int xid = Form.LONG_REPLY.xids() | at;
                 connection.expectCalls(1);
                 connection.call(Form.LONG_REPLY.call(xid));
-                assertThat(connection.outcomes().get(xid)).contains("RemoteChunkException");
+                assertThat(connection.outcomes().get(xid)).contains("ErrChunkReplyException");
                 assertThat(refuse.reached()).isEqualTo(Step.EXPOSE);
                 int exposures =
                         RpcPair.on(
@@ -123,7 +123,7 @@ class ReadChunkFaultTest {
             int xid = Form.LONG_REPLY.xids();
             connection.expectCalls(1);
             connection.call(Form.LONG_REPLY.call(xid));
-            assertThat(connection.outcomes().get(xid)).contains("RemoteChunkException");
+            assertThat(connection.outcomes().get(xid)).contains("ErrChunkReplyException");
         }
     }
 

@@ -191,7 +191,7 @@ class ReadChunkReplyTest {
             pair.call(Rpc.echo(1, 8));
             pair.server.takeBytes();
             ChannelFuture reply = pair.reply(ReadChunks.reply(1, 5000));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThatThrownBy(reply::sync).isInstanceOf(OutboundReplyTooLongException.class);
             assertThat(pair.serverConnection().value(RpcRdmaCounter.CHUNK_ERRORS_SENT))
                     .isEqualTo(1);

@@ -596,7 +596,7 @@ class ReadChunkRequesterTest {
                 ReadChunks.builder(ReplyChunks.NEVER).reverseCredits(4).reverseChunks(true).build();
         connect(config);
         on(pair.clientChannel, () -> client().acceptReverseCalls(4));
-        BootstrapPeerState.of(pair.clientChannel)
+        CrossConnectionPeerState.of(pair.clientChannel)
                 .fatalXids()
                 .add(pair.clientChannel.remoteAddress().getAddress(), XID);
         call(XID);

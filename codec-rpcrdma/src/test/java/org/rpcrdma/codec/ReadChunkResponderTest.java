@@ -317,7 +317,7 @@ class ReadChunkResponderTest {
         connect(config(ReadChunkReplyConfig.DEFAULT.withMaxWaiting(2)));
         int kept = on(pair.serverChannel, ChannelInternals.of(pair.serverChannel)::keptReceives);
         assertThat(kept).isGreaterThanOrEqualTo(64 + 2);
-        CreditGrantController grants = pair.serverConnection().responder().grants();
+        CreditGrantAndReceiveController grants = pair.serverConnection().responder().grants();
         assertThat(on(pair.serverChannel, () -> grants.tryReserveReceives(2))).isTrue();
         assertThat(on(pair.serverChannel, () -> grants.tryReserveReceives(kept))).isFalse();
     }

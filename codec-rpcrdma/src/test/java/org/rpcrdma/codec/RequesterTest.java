@@ -258,7 +258,7 @@ class RequesterTest {
         pair.reply(error(5, 1, 1).writeInt(3).writeInt(2)); // empty range
         pair.reply(error(6, 1, 2)); // no such call
         pair.reply(error(5, 7, 2)); // any version counts
-        assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+        assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
         assertThat((boolean) on(pair.clientChannel, () -> pair.clientChannel.isExposed(handle)))
                 .isFalse();
         assertThat(pair.clientConnection().creditsGranted()).isEqualTo(1);
@@ -268,8 +268,7 @@ class RequesterTest {
 
         send(Rpc.echo(6, 8));
         pair.reply(error(6, 1, 1).writeInt(2).writeInt(3));
-        UnsupportedVersionException failure =
-                (UnsupportedVersionException) pair.client.takeFailure();
+        ErrVersReplyException failure = (ErrVersReplyException) pair.client.takeFailure();
         assertThat(failure.lowest()).isEqualTo(2);
         assertThat(failure.highest()).isEqualTo(3);
         assertThat(pair.client.awaitInactive()).isTrue();
@@ -282,7 +281,7 @@ class RequesterTest {
         send(Rpc.echo(1, 8));
         ChannelFuture waiting = pair.call(Rpc.echo(2, 8));
         pair.reply(error(1, 1, 1).writeInt(2).writeInt(3));
-        assertThat(pair.client.takeFailure()).isInstanceOf(UnsupportedVersionException.class);
+        assertThat(pair.client.takeFailure()).isInstanceOf(ErrVersReplyException.class);
         assertThatThrownBy(waiting::sync).isInstanceOf(CallNotSentException.class);
         assertThat(pair.client.awaitInactive()).isTrue();
         assertThat(pair.server.awaitInactive()).isTrue();
@@ -385,7 +384,7 @@ class RequesterTest {
         send(Rpc.read3(5, 8192));
         pair.reply(message(mirrored(0), Rpc.read3Reply(5, Rpc.random(100))));
         assertThat(pair.client.takeFailure())
-                .isInstanceOf(ReplyDdpEligibilityException.class)
+                .isInstanceOf(DdpEligibilityException.class)
                 .hasMessageContaining("inline");
 
         send(Rpc.read3(6, 8192));
@@ -393,7 +392,7 @@ class RequesterTest {
         header.writes().length(0, 100);
         pair.reply(message(header, Rpc.reply(6).writeInt(70).writeInt(0)));
         assertThat(pair.client.takeFailure())
-                .isInstanceOf(ReplyDdpEligibilityException.class)
+                .isInstanceOf(DdpEligibilityException.class)
                 .hasMessageContaining("not eligible");
     }
 

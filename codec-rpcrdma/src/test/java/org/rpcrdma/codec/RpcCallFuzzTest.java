@@ -11,8 +11,8 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.rpcrdma.FuzzTarget;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.binding.MalformedMessageException;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
 import org.rpcrdma.codec.binding.ReplyLimits;
 import org.rpcrdma.codec.binding.UpperLayerBinding;
 import org.rpcrdma.codec.binding.XdrCursor;
@@ -115,10 +115,10 @@ class RpcCallFuzzTest extends FuzzTarget {
         walks.walk(
                 call,
                 index,
-                ReducedItemPredicate.NONE,
+                ItemInChunkPredicate.NONE,
                 cursor -> binding.isIdempotent(version, procedure, cursor));
         ReplyLimits limits =
-                limits(binding, version, procedure, call, index, ReducedItemPredicate.NONE);
+                limits(binding, version, procedure, call, index, ItemInChunkPredicate.NONE);
         if (limits != null && found.complete()) {
             boolean[] leaves = new boolean[found.items().size()];
             Arrays.fill(leaves, true);
@@ -142,7 +142,7 @@ class RpcCallFuzzTest extends FuzzTarget {
             int procedure,
             byte[] call,
             int index,
-            ReducedItemPredicate reduction) {
+            ItemInChunkPredicate reduction) {
         ReplyLimits limits = new ReplyLimits();
         XdrCursor arguments =
                 new XdrCursor()

@@ -305,12 +305,12 @@ class RpcMessageTest {
                     pair,
                     new RpcMessage(reducedWrite(7, 9000))
                             .addItem(WRITE_POSITION - 4, direct(new byte[9000])),
-                    ReplyDdpEligibilityException.class,
+                    DdpEligibilityException.class,
                     "position 88");
             assertFails(
                     pair,
                     new RpcMessage(Rpc.echo(7, 100)).addItem(140, direct(new byte[9000])),
-                    ReplyDdpEligibilityException.class,
+                    DdpEligibilityException.class,
                     "position 140");
             assertFails(
                     pair,
@@ -328,7 +328,7 @@ class RpcMessageTest {
                     pair,
                     new RpcMessage(reducedWrite(7, 9000).writerIndex(80))
                             .addItem(80, direct(new byte[9000])),
-                    ReplyDdpEligibilityException.class,
+                    DdpEligibilityException.class,
                     "position 80");
             assertFails(
                     pair,
@@ -387,13 +387,13 @@ class RpcMessageTest {
                     new RpcMessage(reducedReadReply(7, 5000))
                             .addItem(READ_POSITION - 4, direct(new byte[5000]));
             assertThatThrownBy(() -> pair.reply(wrong).sync())
-                    .isInstanceOf(ReplyDdpEligibilityException.class);
+                    .isInstanceOf(DdpEligibilityException.class);
             assertThat(wrong.refCnt()).isZero();
             RpcMessage cut =
                     new RpcMessage(reducedReadReply(7, 5000).writerIndex(60))
                             .addItem(60, direct(new byte[5000]));
             assertThatThrownBy(() -> pair.reply(cut).sync())
-                    .isInstanceOf(ReplyDdpEligibilityException.class);
+                    .isInstanceOf(DdpEligibilityException.class);
             assertThat(cut.refCnt()).isZero();
             RpcMessage beyond = new RpcMessage(Rpc.reply(7)).addItem(400, direct(new byte[5000]));
             assertThatThrownBy(() -> pair.reply(beyond).sync())
@@ -403,7 +403,7 @@ class RpcMessageTest {
                     pair.reply(
                             new RpcMessage(reducedReadReply(7, 8193))
                                     .addItem(READ_POSITION, direct(new byte[8193])));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
             assertThatThrownBy(late::sync).isInstanceOf(OutboundReplyTooLongException.class);
         }
     }

@@ -74,11 +74,11 @@ final class RpcPair implements AutoCloseable {
                 CodecEnd.of(server),
                 true,
                 options,
-                new BootstrapPeerState());
+                new CrossConnectionPeerState());
     }
 
     /** As above, with a server that remembers peers of earlier connections. */
-    static RpcPair rawClient(RpcRdmaConfig client, CodecEnd server, BootstrapPeerState memory)
+    static RpcPair rawClient(RpcRdmaConfig client, CodecEnd server, CrossConnectionPeerState memory)
             throws Exception {
         return new RpcPair(CodecEnd.of(client), false, server, true, bootstrap -> {}, memory);
     }
@@ -97,7 +97,7 @@ final class RpcPair implements AutoCloseable {
                 CodecEnd.of(server),
                 false,
                 options,
-                new BootstrapPeerState());
+                new CrossConnectionPeerState());
     }
 
     /** A raw responder that announces nothing. */
@@ -114,7 +114,7 @@ final class RpcPair implements AutoCloseable {
                 serverEnd,
                 serverCodec,
                 bootstrap -> {},
-                new BootstrapPeerState());
+                new CrossConnectionPeerState());
     }
 
     private RpcPair(
@@ -123,7 +123,7 @@ final class RpcPair implements AutoCloseable {
             CodecEnd serverEnd,
             boolean serverCodec,
             Consumer<Bootstrap> options,
-            BootstrapPeerState memory)
+            CrossConnectionPeerState memory)
             throws Exception {
         RpcRdmaConfig clientConfig = clientEnd.config();
         RpcRdmaConfig serverConfig = serverEnd == null ? null : serverEnd.config();
@@ -146,7 +146,7 @@ final class RpcPair implements AutoCloseable {
             serverConfig
                     .applyTo(serverBootstrap)
                     .childOption(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(clientConfig))
-                    .childAttr(BootstrapPeerState.KEY, memory);
+                    .childAttr(CrossConnectionPeerState.KEY, memory);
             bootstrap.option(RdmaChannelOption.PEER_PRIVATE_DATA, assumed(serverConfig));
             if (!serverCodec) {
                 serverBootstrap.childOption(RdmaChannelOption.PRIVATE_DATA, foreign(serverConfig));

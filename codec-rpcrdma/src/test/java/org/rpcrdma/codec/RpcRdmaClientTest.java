@@ -792,7 +792,7 @@ class RpcRdmaClientTest {
                 client.call(
                         new RpcMessage(Rpc.echo(0, 100))
                                 .addItem(140, Unpooled.directBuffer().writeZero(9000)));
-        failure(wrong, ReplyDdpEligibilityException.class);
+        failure(wrong, DdpEligibilityException.class);
         ByteBuf mark = Unpooled.buffer().writeInt(0x80000028).writeInt(7).writeZero(40);
         assertThat(failure(client.call(mark), IllegalArgumentException.class))
                 .hasMessageContaining("record mark");
@@ -1143,7 +1143,7 @@ class RpcRdmaClientTest {
                                                 new CallTooLongException("a call of 9 bytes")))
                         .build();
         Future<ByteBuf> call = client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0]));
-        RemoteChunkException refused = failure(call, RemoteChunkException.class);
+        ErrChunkReplyException refused = failure(call, ErrChunkReplyException.class);
         assertThat(refused).hasStackTraceContaining("a call of 9 bytes");
         assertThat(responder.calls).hasSize(2);
         await().until(() -> client.outstandingCalls() == 0);
@@ -1238,7 +1238,7 @@ class RpcRdmaClientTest {
         channel.writeAndFlush(Rpc.echo(0x5AFE0001, 8));
         assertThat(inbox.takeXid()).isEqualTo(0x5AFE0001);
         channel.writeAndFlush(Rpc.echo(0x5AFE0002, 8));
-        assertThat(inbox.takeFailure()).isInstanceOf(RemoteChunkException.class);
+        assertThat(inbox.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
         done(client.call(Rpc.echo(0, 8)));
         assertThat(inbox.messages).isEmpty();
     }
@@ -1335,7 +1335,7 @@ class RpcRdmaClientTest {
                     client.call(BlobBinding.call(BlobBinding.GET, maximum, 4, new byte[0]));
             refusals(maximum == 0 ? 1 : 3);
             clock.advanceMillis(ClientTestAccess.REFUSED_PAUSE_MILLIS);
-            RemoteChunkException refused = failure(call, RemoteChunkException.class);
+            ErrChunkReplyException refused = failure(call, ErrChunkReplyException.class);
             assertThat(refused)
                     .hasMessageContaining("it had no memory at that moment")
                     .hasMessageNotContaining("raise");
@@ -1372,7 +1372,7 @@ class RpcRdmaClientTest {
         client = clocked(builder(responder.address()), clock).build();
         Future<ByteBuf> append =
                 client.call(BlobBinding.call(BlobBinding.APPEND, 8001, 4, new byte[0]));
-        failure(append, RemoteChunkException.class); // may not be executed twice
+        failure(append, ErrChunkReplyException.class); // may not be executed twice
         Future<ByteBuf> get = client.call(BlobBinding.call(BlobBinding.GET, 8001, 4, new byte[0]));
         responder.take();
         int first = responder.take().xid();
@@ -1400,7 +1400,7 @@ class RpcRdmaClientTest {
         responder.accepted.get(0).close();
         client.connect().sync();
         clock.advanceMillis(ClientTestAccess.REFUSED_PAUSE_MILLIS);
-        failure(get, RemoteChunkException.class);
+        failure(get, ErrChunkReplyException.class);
         assertThat(responder.calls).hasSize(1);
     }
 
@@ -1409,10 +1409,10 @@ class RpcRdmaClientTest {
     void growthHasALimitForAllCallsOfAConnection() throws Exception {
         answering(100_000, open().maxConnectionBytes(20_000).build());
         for (int i = 1; i <= 3; i++) { // what was offered is given back
-            RemoteChunkException refused =
+            ErrChunkReplyException refused =
                     failure(
                             client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
-                            RemoteChunkException.class);
+                            ErrChunkReplyException.class);
             assertThat(refused.replyBytes()).isEqualTo(16_384);
             assertThat(responder.calls).hasSize(3 * i);
         }
@@ -1470,10 +1470,10 @@ class RpcRdmaClientTest {
     @Proves({"V1-ERR-11", "API-13"})
     void refusedCallThatMayNotBeRepeatedSaysWhatWasOffered() throws Exception {
         answering(100_000);
-        RemoteChunkException refused =
+        ErrChunkReplyException refused =
                 failure(
                         client.call(BlobBinding.call(BlobBinding.APPEND, 0, 4, new byte[0])),
-                        RemoteChunkException.class);
+                        ErrChunkReplyException.class);
         assertThat(refused.inline()).isEqualTo(4096);
         assertThat(refused.replyBytes()).isZero();
         assertThat(refused.offered()).isEqualTo(4096);
@@ -1482,7 +1482,7 @@ class RpcRdmaClientTest {
                 client.call(
                         BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0]),
                         CallOptions.DEFAULT.withRepetition(Repetition.NEVER)),
-                RemoteChunkException.class);
+                ErrChunkReplyException.class);
         assertThat(responder.calls).hasSize(2);
         done(
                 client.call(
@@ -1491,14 +1491,14 @@ class RpcRdmaClientTest {
         client.closeAsync().sync();
         // The binding knows that 90000 bytes are possible; the caller's sink had 10000.
         client = builder(responder.address()).build();
-        RemoteChunkException small =
+        ErrChunkReplyException small =
                 failure(
                         client.call(
                                 new RpcMessage(
                                                 BlobBinding.call(
                                                         BlobBinding.APPEND, 90_000, 4, new byte[0]))
                                         .addSink(Unpooled.directBuffer(10_000, 10_000))),
-                        RemoteChunkException.class);
+                        ErrChunkReplyException.class);
         assertThat(small.writeBytes()).isEqualTo(10_000);
         assertThat(small.missing()).isBetween(70_000L, 80_000L);
         assertThat(small).hasMessageContaining("less than the upper-layer binding");
@@ -1509,17 +1509,17 @@ class RpcRdmaClientTest {
     void growthHasALimit() throws Exception {
         answering(1_000_000);
         client = builder(responder.address()).config(open().build()).maxReplyBytes(20_000).build();
-        RemoteChunkException refused =
+        ErrChunkReplyException refused =
                 failure(
                         client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
-                        RemoteChunkException.class);
+                        ErrChunkReplyException.class);
         assertThat(refused.replyBytes()).isEqualTo(20_000);
         responder.close();
         answering(50_000, open().maxMessageBytes(10_000).build());
         refused =
                 failure(
                         client.call(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0])),
-                        RemoteChunkException.class);
+                        ErrChunkReplyException.class);
         assertThat(refused.replyBytes()).isEqualTo(10_000);
         // 4096 bytes, 8192 and 10000: none of them twice.
         assertThat(responder.calls).hasSize(3);

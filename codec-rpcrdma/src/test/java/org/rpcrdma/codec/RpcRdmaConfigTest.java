@@ -64,7 +64,11 @@ class RpcRdmaConfigTest {
         RpcRdmaConfig config = RpcRdmaConfig.defaults();
         Object server = memory(config);
         assertThat(server).isNotNull().isNotSameAs(memory(config));
-        assertThat(config.applyTo(new Bootstrap()).config().attrs().get(BootstrapPeerState.KEY))
+        assertThat(
+                        config.applyTo(new Bootstrap())
+                                .config()
+                                .attrs()
+                                .get(CrossConnectionPeerState.KEY))
                 .isNotNull()
                 .isNotSameAs(server);
     }
@@ -73,6 +77,6 @@ class RpcRdmaConfigTest {
         return config.applyTo(new ServerBootstrap())
                 .config()
                 .childAttrs()
-                .get(BootstrapPeerState.KEY);
+                .get(CrossConnectionPeerState.KEY);
     }
 }

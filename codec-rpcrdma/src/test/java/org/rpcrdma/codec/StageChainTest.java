@@ -68,7 +68,7 @@ class StageChainTest {
                     ChannelPipeline pipeline = channel.pipeline();
                     List<String> stages = new ArrayList<>();
                     for (Map.Entry<String, ChannelHandler> entry : pipeline) {
-                        if (entry.getValue() instanceof CodecStageHandler) {
+                        if (entry.getValue() instanceof DirectlyLinkedStageHandler) {
                             stages.add(entry.getKey());
                         }
                     }

@@ -131,7 +131,7 @@ class ThresholdFaultTest {
                     Role.RESPONDER, (length, x, credits, procedure, posted) -> sends.add(length));
             connection.expectCalls(1);
             connection.call(Form.SHORT.call(xid));
-            assertThat(connection.outcomes().get(xid)).contains("RemoteChunkException");
+            assertThat(connection.outcomes().get(xid)).contains("ErrChunkReplyException");
             assertThat(RpcPair.on(connection.responder, () -> List.copyOf(sends)))
                     .containsExactly(RdmaErrorMessage.ERR_CHUNK_BYTES);
         }

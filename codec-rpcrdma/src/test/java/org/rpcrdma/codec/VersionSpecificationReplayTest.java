@@ -219,7 +219,7 @@ class VersionSpecificationReplayTest {
                 Future<ByteBuf> call = ended.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
                 assertThat(call).isNotNull();
                 if (answer.isError()) {
-                    assertThat(call.cause()).isInstanceOf(UnsupportedVersionException.class);
+                    assertThat(call.cause()).isInstanceOf(ErrVersReplyException.class);
                 } else {
                     assertThat(call.cause()).isNull();
                     assertThat(call.getNow().readableBytes())

@@ -164,7 +164,7 @@ class VersionTwoProbeHandlerTest {
             server.send(versionError(PROBE, 2, 32, low, high));
             assertThatThrownBy(call::sync)
                     .isInstanceOfSatisfying(
-                            UnsupportedVersionException.class,
+                            ErrVersReplyException.class,
                             e -> assertThat(e.lowest()).isEqualTo(low));
             assertThat(pair.client.awaitInactive()).isTrue();
             assertThat(pair.client.messages).isEmpty();
@@ -428,7 +428,8 @@ class VersionTwoProbeHandlerTest {
             server.take();
             pair.clientChannel.close().sync();
             assertThatThrownBy(held::sync).isInstanceOf(ClosedChannelException.class);
-            VersionOneResponderCache memory = BootstrapPeerState.of(pair.clientChannel).versions();
+            VersionOneResponderCache memory =
+                    CrossConnectionPeerState.of(pair.clientChannel).versions();
             assertThat(memory.contains(responder, Long.MAX_VALUE)).isFalse();
         }
     }

@@ -384,7 +384,7 @@ class VersionTwoTest {
             server.take();
             server.send(
                     Unpooled.buffer().writeInt(7).writeInt(2).writeInt(9).writeInt(4).writeInt(2));
-            assertThat(pair.client.takeFailure()).isInstanceOf(RemoteChunkException.class);
+            assertThat(pair.client.takeFailure()).isInstanceOf(ErrChunkReplyException.class);
         }
     }
 

@@ -22,7 +22,7 @@ import org.rpcrdma.verbs.WorkStatus;
 /**
  * Base class of connected channels: implements Netty's operations and receives the events of a queue pair. {@link
  * ConnectionEstablishment} and {@link ConnectionTeardown} establish and tear down the connection, its {@link
- * ChannelDataPath} sends and receives.
+ * AbstractChannelDataPath} sends and receives.
  */
 abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
@@ -34,7 +34,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
     private final ConnectionTeardown end = new ConnectionTeardown();
 
     /** Data path of the current queue pair, or of the last one. */
-    private ChannelDataPath<?> dataPath;
+    private AbstractChannelDataPath<?> dataPath;
 
     /** Told once of the end of an accepted connection; {@code null} for nobody. */
     private Runnable endListener;
@@ -56,8 +56,8 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
     /** Sizes of the queue pair to create. */
     abstract QueuePairConfig queuePairConfig();
 
-    /** Creates the data path of a queue pair, which takes no memory before {@link ChannelDataPath#begin}. */
-    abstract ChannelDataPath<?> newDataPath(QueuePair made);
+    /** Creates the data path of a queue pair, which takes no memory before {@link AbstractChannelDataPath#begin}. */
+    abstract AbstractChannelDataPath<?> newDataPath(QueuePair made);
 
     // ------------------------------------------------------------------ state
 
@@ -159,7 +159,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         dataPath.begin();
     }
 
-    final ChannelDataPath<?> dataPath() {
+    final AbstractChannelDataPath<?> dataPath() {
         return dataPath;
     }
 

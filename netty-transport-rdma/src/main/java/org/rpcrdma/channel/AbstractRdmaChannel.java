@@ -32,7 +32,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     AbstractRdmaChannel(Channel parent) {
         super(parent);
         own = (AbstractUnsafe) super.unsafe();
-        registration = new EventLoopCheckingUnsafe(own, this::refusal);
+        registration = new RegistrationCheckingUnsafe(own, this::refusal);
         operations = registration;
     }
 
@@ -46,7 +46,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
         return own;
     }
 
-    /** Any: {@link EventLoopCheckingUnsafe} has refused what is not. */
+    /** Any: {@link RegistrationCheckingUnsafe} has refused what is not. */
     @Override
     protected boolean isCompatible(EventLoop loop) {
         return true;

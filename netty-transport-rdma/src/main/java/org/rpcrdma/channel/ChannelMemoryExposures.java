@@ -12,7 +12,7 @@ import org.rpcrdma.verbs.QueuePair;
 final class ChannelMemoryExposures {
 
     private final QueuePair queuePair;
-    private final MessageMemoryRegistration memory;
+    private final MessageMemoryRegistrar memory;
     private final boolean exactExposure;
 
     /** Registrations made for one exposure, by handle. */
@@ -20,7 +20,7 @@ final class ChannelMemoryExposures {
 
     /** @param exactExposure whether the device can expose exactly a part of a registration */
     ChannelMemoryExposures(
-            QueuePair queuePair, MessageMemoryRegistration memory, boolean exactExposure) {
+            QueuePair queuePair, MessageMemoryRegistrar memory, boolean exactExposure) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.exactExposure = exactExposure;

@@ -145,7 +145,7 @@ final class ConnectionEstablishment {
         if (!channel.isOpen()) {
             return;
         }
-        ChannelDataPath<?> dataPath = channel.dataPath();
+        AbstractChannelDataPath<?> dataPath = channel.dataPath();
         try {
             dataPath.opened(queuePair.agreed(privateData, dataPath.assumedPrivateData()));
         } catch (IOException | RuntimeException e) {

@@ -54,7 +54,7 @@ final class EventLoopDevicePoller {
 
     private final EventLoopCounters counters = new EventLoopCounters();
     private final EventLoopPostedReceiveCounters receives = new EventLoopPostedReceiveCounters();
-    private final EventLoopOpenStreamGauges streams = new EventLoopOpenStreamGauges();
+    private final EventLoopStreamStateGauges streams = new EventLoopStreamStateGauges();
     private final RateLimitedLogger log = new RateLimitedLogger();
 
     /** Channels with inbound data, each at most once. */
@@ -122,7 +122,7 @@ final class EventLoopDevicePoller {
         return receives;
     }
 
-    EventLoopOpenStreamGauges streams() {
+    EventLoopStreamStateGauges streams() {
         return streams;
     }
 

@@ -17,7 +17,7 @@ import org.rpcrdma.verbs.WorkStatus;
  * Data path of a message channel: delivers each Send as one message in its receive buffer, and posts Sends, RDMA
  * Writes and RDMA Reads.
  */
-final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
+final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> {
 
     /**
      * Messages above this size may arrive in many segments, each delayed by the peer: their memory counts as incomplete
@@ -27,7 +27,7 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
 
     private final RdmaChannelConfig config;
     private final QueuePair queuePair;
-    private final SendPoster sends;
+    private final SendQueuePoster sends;
 
     /** Keep-alive timer for a device without its own; {@code null} for none. */
     private Future<?> keepAlive;
@@ -52,12 +52,12 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
 
     /** @param memory decides what can be sent without a copy */
     MessageChannelDataPath(
-            RdmaChannel channel, MessageMemoryRegistration memory, QueuePair queuePair) {
+            RdmaChannel channel, MessageMemoryRegistrar memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
         config = channel.config();
         DeviceCapabilities device = channel.poller().context().capabilities();
-        sends = new SendPoster(queuePair, memory, config.getSendDepth());
+        sends = new SendQueuePoster(queuePair, memory, config.getSendDepth());
         incomplete =
                 new ChannelIncompleteMessageQuotaShare(
                         channel::remoteAddress, config::getIncompleteBytesPerAddress);
@@ -212,7 +212,7 @@ final class MessageChannelDataPath extends ChannelDataPath<RdmaChannel> {
 
     @Override
     void completed(long id, WorkStatus status, int length) {
-        if (SendPoster.isSend(id)) {
+        if (SendQueuePoster.isSend(id)) {
             sends.completed(id, status);
             channel.workDone(sends.blocked && status == WorkStatus.SUCCESS);
         } else if (status == WorkStatus.SUCCESS) {

@@ -108,7 +108,7 @@ final class PostedStreamWrites {
     void write(
             long offset,
             int key,
-            MessageMemoryRegistration memory,
+            MessageMemoryRegistrar memory,
             ByteBuf buffer,
             int index,
             int length) {

@@ -48,7 +48,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     private final RdmaChannelConfig config = new RdmaChannelConfig(this);
 
     /** {@code null} before registration. */
-    private MessageMemoryRegistration memory;
+    private MessageMemoryRegistrar memory;
 
     /** Protocol of the current queue pair, or of the last one. */
     private MessageChannelDataPath dataPath;
@@ -235,7 +235,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     protected void doRegister() throws Exception {
         super.doRegister();
         memory =
-                new MessageMemoryRegistration(
+                new MessageMemoryRegistrar(
                         poller().pool, poller().context().capabilities().cheapRegistration());
     }
 
@@ -262,7 +262,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         if (message instanceof ByteBuf buffer) {
             if (!buffer.isReadable()) {
                 buffer.release();
-                return ChannelDataPath.NOTHING;
+                return AbstractChannelDataPath.NOTHING;
             }
             checkLength(buffer);
             return memory.sendable(buffer);
@@ -280,7 +280,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();
-            if (!MessageMemoryRegistration.isInOnePiece(sink) || sink.isReadOnly()) {
+            if (!MessageMemoryRegistrar.isInOnePiece(sink) || sink.isReadOnly()) {
                 throw new IllegalArgumentException(
                         "sink of an RDMA Read: "
                                 + sink
@@ -307,7 +307,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         @Override
         public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
             checkInEventLoop("exposesInPlace");
-            return MessageMemoryRegistration.isInOnePiece(buffer)
+            return MessageMemoryRegistrar.isInOnePiece(buffer)
                     && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
                                     && !buffer.isReadOnly())
                             || memory.pooled(buffer, index, length) != null);

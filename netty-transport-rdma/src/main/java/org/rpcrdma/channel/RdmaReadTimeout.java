@@ -23,7 +23,7 @@ final class RdmaReadTimeout implements Runnable {
     private final IntSupplier limitMillis;
     private final Consumer<IOException> stalled;
     private final QueuePair queuePair;
-    private final SendPoster sends;
+    private final SendQueuePoster sends;
     private Future<?> timer;
     private long position;
     private int looks;
@@ -37,7 +37,7 @@ final class RdmaReadTimeout implements Runnable {
             EventExecutor loop,
             IntSupplier limitMillis,
             QueuePair queuePair,
-            SendPoster sends,
+            SendQueuePoster sends,
             Consumer<IOException> stalled) {
         this.loop = loop;
         this.limitMillis = limitMillis;

@@ -270,7 +270,7 @@ public final class RdmaStreamChannel extends AbstractConnectedRdmaChannel implem
                 return buffer;
             }
             buffer.release();
-            return ChannelDataPath.NOTHING;
+            return AbstractChannelDataPath.NOTHING;
         }
         if (message instanceof FileRegion) {
             return message;

@@ -20,7 +20,7 @@ import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** Data path of a stream channel: sends and receives rsocket messages, and tracks which directions have ended. */
-final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
+final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChannel> {
 
     private final RdmaStreamChannelConfig config;
     private final QueuePair queuePair;
@@ -60,8 +60,8 @@ final class StreamChannelDataPath extends ChannelDataPath<RdmaStreamChannel> {
     void begin() {
         SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
         RegisteredBufferPool pool = channel.poller().pool;
-        MessageMemoryRegistration memory =
-                new MessageMemoryRegistration(pool, device.cheapRegistration());
+        MessageMemoryRegistrar memory =
+                new MessageMemoryRegistrar(pool, device.cheapRegistration());
         exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
         table = pool.take(PeerReceiveBufferTable.BYTES);
         tableKey =

@@ -7,7 +7,7 @@ import org.rpcrdma.stream.StreamHalfCloseState;
 final class StreamCounterUpdater {
 
     private final EventLoopDevicePoller poller;
-    private final EventLoopOpenStreamGauges loop;
+    private final EventLoopStreamStateGauges loop;
 
     /** Between the connection and its end. */
     private boolean isOpen;

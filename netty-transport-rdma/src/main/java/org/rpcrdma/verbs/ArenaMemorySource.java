@@ -11,11 +11,12 @@ import java.util.IdentityHashMap;
 final class ArenaMemorySource implements MemorySource {
 
     /** By identity, because buffers with equal bytes are equal. */
-    private final IdentityHashMap<ByteBuffer, MemoryArena> arenas = new IdentityHashMap<>();
+    private final IdentityHashMap<ByteBuffer, SharedArenaDirectMemory> arenas =
+            new IdentityHashMap<>();
 
     @Override
     public ByteBuffer allocate(int bytes) {
-        MemoryArena arena = new MemoryArena();
+        SharedArenaDirectMemory arena = new SharedArenaDirectMemory();
         try {
             ByteBuffer memory = LimitCheckedDirectMemoryAllocator.allocate(bytes, arena::allocate);
             synchronized (arenas) {
@@ -31,7 +32,7 @@ final class ArenaMemorySource implements MemorySource {
 
     @Override
     public void free(ByteBuffer memory) {
-        MemoryArena arena;
+        SharedArenaDirectMemory arena;
         synchronized (arenas) {
             arena = arenas.remove(memory);
         }

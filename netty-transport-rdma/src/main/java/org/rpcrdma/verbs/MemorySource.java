@@ -33,8 +33,8 @@ interface MemorySource {
         if (PlatformDependent.hasUnsafe()) {
             return UnsafeMemorySource.INSTANCE;
         }
-        return MemoryArena.isSupported()
+        return SharedArenaDirectMemory.isSupported()
                 ? new ArenaMemorySource()
-                : new RetainedMemorySource(limit);
+                : new SuballocatingMemorySource(limit);
     }
 }

@@ -50,7 +50,7 @@ class MemoryAfterFailureTest {
     private final DirectMemoryBudget budget = new DirectMemoryBudget(4 << 20);
     private final RegisteredBufferPool pool =
             new RegisteredBufferPool(context, budget, () -> true, () -> {}, (bytes, why) -> {});
-    private final MessageMemoryRegistration memory = new MessageMemoryRegistration(pool, true);
+    private final MessageMemoryRegistrar memory = new MessageMemoryRegistrar(pool, true);
     private int registrations;
 
     private final class Region implements MemoryRegion {

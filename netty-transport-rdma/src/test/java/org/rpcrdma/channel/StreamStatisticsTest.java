@@ -197,7 +197,7 @@ class StreamStatisticsTest {
     /** The three numbers behind it change together, and are read on another thread. */
     @Test
     void theTimeOfWaitsNeverGoesBack() throws Exception {
-        EventLoopOpenStreamGauges counters = new EventLoopOpenStreamGauges();
+        EventLoopStreamStateGauges counters = new EventLoopStreamStateGauges();
         Thread loop =
                 new Thread(
                         () -> {

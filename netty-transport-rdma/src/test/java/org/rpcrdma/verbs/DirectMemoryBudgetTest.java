@@ -24,11 +24,11 @@ class DirectMemoryBudgetTest {
     static Stream<DirectMemoryBudget> all() {
         long limit = 64 * MIB;
         Stream.Builder<DirectMemoryBudget> all = Stream.builder();
-        all.add(new DirectMemoryBudget(limit, new RetainedMemorySource(limit)));
+        all.add(new DirectMemoryBudget(limit, new SuballocatingMemorySource(limit)));
         if (PlatformDependent.hasUnsafe()) {
             all.add(new DirectMemoryBudget(limit, UnsafeMemorySource.INSTANCE));
         }
-        if (MemoryArena.isSupported()) {
+        if (SharedArenaDirectMemory.isSupported()) {
             all.add(new DirectMemoryBudget(limit, new ArenaMemorySource()));
         }
         return all.build();
@@ -93,7 +93,7 @@ class DirectMemoryBudgetTest {
     @Test
     void whatTheJvmRefusesIsNotCounted() {
         // What is kept is garbage afterwards, and would be missed by other tests.
-        assumeTrue(PlatformDependent.hasUnsafe() || MemoryArena.isSupported());
+        assumeTrue(PlatformDependent.hasUnsafe() || SharedArenaDirectMemory.isSupported());
         DirectMemoryBudget memory = new DirectMemoryBudget(Long.MAX_VALUE / 2);
         List<ByteBuffer> taken = new ArrayList<>();
         assertThatThrownBy(
@@ -135,12 +135,12 @@ class DirectMemoryBudgetTest {
 
     @Test
     void keptMemoryIsGivenOutOnce() {
-        notLentTwice(new RetainedMemorySource(MIB));
+        notLentTwice(new SuballocatingMemorySource(MIB));
     }
 
     @Test
     void arenasEndOnce() {
-        assumeTrue(MemoryArena.isSupported());
+        assumeTrue(SharedArenaDirectMemory.isSupported());
         ArenaMemorySource source = new ArenaMemorySource();
         ByteBuffer memory = source.allocate(1);
         source.free(memory);
@@ -159,7 +159,7 @@ class DirectMemoryBudgetTest {
     /** Small pieces that stay do not cut the room of a large one. */
     @Test
     void keptMemoryKeepsLargePiecesWhole() {
-        RetainedMemorySource source = new RetainedMemorySource(64 * MIB);
+        SuballocatingMemorySource source = new SuballocatingMemorySource(64 * MIB);
         ByteBuffer large = source.allocate(40 * MIB);
         for (int i = 0; i < 16; i++) {
             source.allocate(MIB / 2);

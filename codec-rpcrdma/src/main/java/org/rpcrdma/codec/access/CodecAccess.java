@@ -8,15 +8,15 @@ import io.netty.channel.ChannelPipeline;
 import org.rpcrdma.codec.CallQueueFullException;
 import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.ConnectionLostException;
+import org.rpcrdma.codec.ErrChunkReplyException;
 import org.rpcrdma.codec.MarshalException;
-import org.rpcrdma.codec.RemoteChunkException;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 
 /** Opens the codec to the client above its pipeline. */
 public abstract class CodecAccess {
@@ -115,7 +115,7 @@ public abstract class CodecAccess {
      *
      * @param message a {@code ByteBuf} or an {@link RpcMessage}
      */
-    public abstract ReducedItemPredicate reductionOf(Object message);
+    public abstract ItemInChunkPredicate reductionOf(Object message);
 
     /**
      * Repeatedly doubles the memory that a call offers for its reply.
@@ -192,12 +192,12 @@ public abstract class CodecAccess {
      *
      * @param refusal of the call
      */
-    public abstract boolean mayGrow(RemoteChunkException refusal);
+    public abstract boolean mayGrow(ErrChunkReplyException refusal);
 
     /**
      * {@return whether the reply of a refused call cannot have been too long}
      *
      * @param refusal of the call
      */
-    public abstract boolean coversReply(RemoteChunkException refusal);
+    public abstract boolean coversReply(ErrChunkReplyException refusal);
 }

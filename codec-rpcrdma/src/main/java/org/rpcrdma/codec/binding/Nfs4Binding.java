@@ -52,7 +52,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
         for (int left = operations(arguments); left > 0; left--) {
             int operation = arguments.int32();
             if (!Nfs4OperationNumbers.isIdempotent(operation)
-                    || !Nfs4ArgumentWalker.skip(operation, arguments)) {
+                    || !Nfs4OperationArgumentsParser.skip(operation, arguments)) {
                 return false;
             }
         }
@@ -73,7 +73,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
             return;
         }
         for (int left = operations(in); left > 0; left--) {
-            if (!Nfs4ArgumentWalker.skip(in.int32(), in)) {
+            if (!Nfs4OperationArgumentsParser.skip(in.int32(), in)) {
                 return;
             }
         }
@@ -121,7 +121,7 @@ public final class Nfs4Binding implements UpperLayerBinding {
                 limits.withoutSinks();
             }
             Nfs4OperationReplyLimits.add(operation, arguments, limits, offersSinks);
-            if (!Nfs4ArgumentWalker.skip(operation, arguments)) {
+            if (!Nfs4OperationArgumentsParser.skip(operation, arguments)) {
                 limits.unbounded();
                 return;
             }

@@ -16,7 +16,7 @@ public final class XdrCursor {
     private static final int WORD = 4;
 
     private ByteBuf buffer;
-    private ReducedItemPredicate reduction = ReducedItemPredicate.NONE;
+    private ItemInChunkPredicate reduction = ItemInChunkPredicate.NONE;
     private int start;
     private int index;
     private int end;
@@ -42,7 +42,7 @@ public final class XdrCursor {
      * @return this cursor
      */
     public XdrCursor wrap(
-            ByteBuf buffer, int start, int index, int end, ReducedItemPredicate reduction) {
+            ByteBuf buffer, int start, int index, int end, ItemInChunkPredicate reduction) {
         this.buffer = buffer;
         this.reduction = reduction;
         this.start = start;
@@ -56,7 +56,7 @@ public final class XdrCursor {
     /** Releases the buffer; keeps the recorded items. */
     public void release() {
         buffer = null;
-        reduction = ReducedItemPredicate.NONE;
+        reduction = ItemInChunkPredicate.NONE;
     }
 
     /** {@return the position of the next byte in the unreduced stream} */

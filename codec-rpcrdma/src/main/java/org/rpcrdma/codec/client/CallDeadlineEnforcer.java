@@ -38,8 +38,8 @@ final class CallDeadlineEnforcer {
 
     /** Arms the timer once, for the earliest deadline; iteration by XID has no order in time. */
     void armAll() {
-        CallReplyFuture<?> first = null;
-        for (CallReplyFuture<?> call : table.all()) {
+        CallWithReplyFuture<?> first = null;
+        for (CallWithReplyFuture<?> call : table.all()) {
             if (first == null || call.deadline - first.deadline < 0) {
                 first = call;
             }
@@ -61,7 +61,7 @@ final class CallDeadlineEnforcer {
      */
     boolean expire(long now, Throwable lastFailure) {
         long patience = 0;
-        for (CallReplyFuture<?> call : table.late(now)) {
+        for (CallWithReplyFuture<?> call : table.late(now)) {
             if (channel.isSilentSince(call)) {
                 patience = Math.max(patience, settings.timeoutMillis(call.options));
             }
@@ -72,7 +72,7 @@ final class CallDeadlineEnforcer {
         return patience > 0 && isNeededByNobody(patience);
     }
 
-    private CallTimeoutException timeout(CallReplyFuture<?> call, Throwable lastFailure) {
+    private CallTimeoutException timeout(CallWithReplyFuture<?> call, Throwable lastFailure) {
         return CodecAccess.CODEC.timeout(
                 settings.timeoutMillis(call.options),
                 call.transmissions,
@@ -88,7 +88,7 @@ final class CallDeadlineEnforcer {
         return !table.anyMatch(call -> call.isInDoubt && isNeededBy(call, millis));
     }
 
-    private boolean isNeededBy(CallReplyFuture<?> call, long millis) {
+    private boolean isNeededBy(CallWithReplyFuture<?> call, long millis) {
         if (call.isOfOneChannel) {
             return false; // it cannot move to another channel
         }

@@ -2,7 +2,7 @@
 package org.rpcrdma.codec.client;
 
 import org.rpcrdma.codec.ConnectionLostException;
-import org.rpcrdma.codec.RemoteChunkException;
+import org.rpcrdma.codec.ErrChunkReplyException;
 import org.rpcrdma.codec.access.CodecAccess;
 
 /**
@@ -27,16 +27,16 @@ final class CallRetryPolicy {
     // ------------------------------------------------------------------ another connection
 
     /** Counts a lost connection or a failed connection attempt for a waiting call. */
-    void recordLoss(CallReplyFuture<?> call) {
+    void recordLoss(CallWithReplyFuture<?> call) {
         call.losses++;
     }
 
     /** Whether the call may wait for another connection. */
-    boolean mayRetransmit(CallReplyFuture<?> call) {
+    boolean mayRetransmit(CallWithReplyFuture<?> call) {
         return call.losses <= settings.maxRetransmissions();
     }
 
-    ConnectionLostException lostOften(CallReplyFuture<?> call, String why, Throwable cause) {
+    ConnectionLostException lostOften(CallWithReplyFuture<?> call, String why, Throwable cause) {
         return lost(call, why + ' ' + call.losses + " times", cause);
     }
 
@@ -44,7 +44,7 @@ final class CallRetryPolicy {
      * Failure of a call that cannot be sent. If an earlier transmission may have reached the responder, the failure
      * says so: otherwise a caller would repeat the call and have it executed twice.
      */
-    Throwable notSent(CallReplyFuture<?> call, Throwable problem) {
+    Throwable notSent(CallWithReplyFuture<?> call, Throwable problem) {
         if (call.refusal != null) {
             call.refusal.addSuppressed(problem);
             return call.refusal;
@@ -58,7 +58,7 @@ final class CallRetryPolicy {
                 : problem;
     }
 
-    ConnectionLostException lost(CallReplyFuture<?> call, String why, Throwable cause) {
+    ConnectionLostException lost(CallWithReplyFuture<?> call, String why, Throwable cause) {
         boolean isSent = call.wasSent || call.isInDoubt;
         return CodecAccess.CODEC.connectionLost(
                 why, isSent, !isSent || evaluateIdempotence(call), cause);
@@ -70,7 +70,7 @@ final class CallRetryPolicy {
      * Whether to repeat a call with more memory: with a new XID, because the responder's duplicate request cache may
      * hold the failure.
      */
-    boolean mayGrow(CallReplyFuture<?> call, RemoteChunkException refusal) {
+    boolean mayGrow(CallWithReplyFuture<?> call, ErrChunkReplyException refusal) {
         long grown = grownBytes - call.grownBytes + nextOffer(refusal);
         return CodecAccess.CODEC.mayGrow(refusal)
                 && refusal.offered() < settings.maxReplyBytes()
@@ -82,11 +82,11 @@ final class CallRetryPolicy {
     /**
      * Whether to repeat a call once, unchanged: if its memory covers the reply, the responder may have lacked memory.
      */
-    boolean mayRepeat(CallReplyFuture<?> call, RemoteChunkException refusal) {
+    boolean mayRepeat(CallWithReplyFuture<?> call, ErrChunkReplyException refusal) {
         return CodecAccess.CODEC.coversReply(refusal) && !call.isRepeated && isRepeatable(call);
     }
 
-    private boolean isRepeatable(CallReplyFuture<?> call) {
+    private boolean isRepeatable(CallWithReplyFuture<?> call) {
         return switch (call.options.repetition()) {
             case NEVER -> false;
             case ALWAYS -> true;
@@ -95,23 +95,23 @@ final class CallRetryPolicy {
     }
 
     /** Bytes that the next attempt offers, at most twice the current offer. */
-    private long nextOffer(RemoteChunkException refusal) {
+    private long nextOffer(ErrChunkReplyException refusal) {
         return Math.min(2 * refusal.offered(), settings.maxReplyBytes());
     }
 
-    void grow(CallReplyFuture<?> call, RemoteChunkException refusal) {
+    void grow(CallWithReplyFuture<?> call, ErrChunkReplyException refusal) {
         ended(call);
         call.repeatWithMoreMemory(refusal, settings.maxReplyBytes(), nextOffer(refusal));
         grownBytes += call.grownBytes;
     }
 
     /** A call has ended: its memory no longer counts. */
-    void ended(CallReplyFuture<?> call) {
+    void ended(CallWithReplyFuture<?> call) {
         grownBytes -= call.grownBytes;
         call.clearGrownBytes();
     }
 
-    private boolean evaluateIdempotence(CallReplyFuture<?> call) {
+    private boolean evaluateIdempotence(CallWithReplyFuture<?> call) {
         return lookup.evaluate(call.message(), settings.config());
     }
 }

@@ -6,7 +6,7 @@ import org.rpcrdma.codec.internal.ArgumentChecks;
 
 /** Base class of the builder of clients: timing of connection attempts. */
 abstract class ClientConnectionOptionsBuilder<B extends ClientConnectionOptionsBuilder<B>>
-        extends RequesterCallOptionsBuilder<B> {
+        extends DefaultCallOptionsBuilder<B> {
 
     Duration minBackOff = Duration.ofMillis(100);
     Duration maxBackOff = Duration.ofSeconds(10);

@@ -57,7 +57,7 @@ final class CurrentRequesterChannel {
     }
 
     /** Writes a prepared call. */
-    void write(CallReplyFuture<?> call) {
+    void write(CallWithReplyFuture<?> call) {
         call.writeTo(channel);
     }
 
@@ -68,7 +68,7 @@ final class CurrentRequesterChannel {
     }
 
     /** Cancels a call, if it was written to this channel. */
-    void cancel(CallReplyFuture<?> call) {
+    void cancel(CallWithReplyFuture<?> call) {
         if (has(call)) {
             channel.writeAndFlush(new RpcRdmaCancel(call.xid, fencesCancelled));
         }
@@ -78,19 +78,19 @@ final class CurrentRequesterChannel {
      * Cancels a call that moves to another channel, if it was written to this one, and invalidates its memory before
      * reuse (RFC 8166, 4.4.1).
      */
-    void leave(CallReplyFuture<?> call) {
+    void leave(CallWithReplyFuture<?> call) {
         if (has(call)) {
             channel.writeAndFlush(new RpcRdmaCancel(call.xid, true));
         }
     }
 
     /** Whether a call is in flight: the responder may have received it. */
-    static boolean isOut(CallReplyFuture<?> call) {
+    static boolean isOut(CallWithReplyFuture<?> call) {
         return CodecAccess.CODEC.isAwaited(RpcRdmaConnection.of(call.channel), call.xid);
     }
 
     /** Whether the call was written to this channel. */
-    boolean has(CallReplyFuture<?> call) {
+    boolean has(CallWithReplyFuture<?> call) {
         return call.channel != null && call.channel == channel;
     }
 
@@ -121,7 +121,7 @@ final class CurrentRequesterChannel {
     }
 
     /** Whether the call is in flight on this channel, without any answer since its write. */
-    boolean isSilentSince(CallReplyFuture<?> call) {
+    boolean isSilentSince(CallWithReplyFuture<?> call) {
         return has(call) && call.answersBefore == answers();
     }
 

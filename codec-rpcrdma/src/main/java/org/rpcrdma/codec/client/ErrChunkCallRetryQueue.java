@@ -14,7 +14,7 @@ final class ErrChunkCallRetryQueue {
     /** Long enough for other calls to release memory, and short compared to time-outs. */
     static final long PAUSE_MILLIS = 100;
 
-    private record Refused(CallReplyFuture<?> call, long due) {}
+    private record Refused(CallWithReplyFuture<?> call, long due) {}
 
     private final RequesterClockAndTimers clock;
     private final EarliestDeadlineTimer timer;
@@ -32,7 +32,7 @@ final class ErrChunkCallRetryQueue {
     }
 
     /** Adds a call, which is not in flight on any channel. */
-    void add(CallReplyFuture<?> call) {
+    void add(CallWithReplyFuture<?> call) {
         Refused refused =
                 new Refused(call, clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS));
         calls.add(refused);
@@ -42,7 +42,7 @@ final class ErrChunkCallRetryQueue {
     /**
      * Removes and returns the next call that is due; {@code null} if none. The call may have ended, or been sent again.
      */
-    CallReplyFuture<?> poll() {
+    CallWithReplyFuture<?> poll() {
         Refused next = calls.peek();
         if (next == null) {
             return null;

@@ -26,7 +26,7 @@ final class FirstReplyTimeout {
     }
 
     /** A call is about to be sent; a call that must not be retransmitted is not timed. */
-    void sent(CallReplyFuture<?> call, long now) {
+    void sent(CallWithReplyFuture<?> call, long now) {
         isTimed = call.options.isRetransmitted() || call.isOfOneChannel;
         deadline = now + (nanos << Math.min(silentStarts, MAX_DOUBLINGS));
     }

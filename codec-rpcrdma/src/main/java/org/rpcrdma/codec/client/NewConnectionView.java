@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
+import org.rpcrdma.codec.rpc.ReplyOutcomeDecoder;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.RpcPromise;
 
@@ -16,7 +16,7 @@ final class NewConnectionView implements RpcRdmaClient.NewConnection {
 
     private final RpcRdmaConnection made;
     private final EventLoop loop;
-    private final CallSubmissionQueue intake;
+    private final CallHandoverQueue intake;
     private final Supplier<RpcRdmaConnection> current;
 
     /**
@@ -25,7 +25,7 @@ final class NewConnectionView implements RpcRdmaClient.NewConnection {
     NewConnectionView(
             RpcRdmaConnection made,
             EventLoop loop,
-            CallSubmissionQueue intake,
+            CallHandoverQueue intake,
             Supplier<RpcRdmaConnection> current) {
         this.made = made;
         this.loop = loop;
@@ -40,7 +40,7 @@ final class NewConnectionView implements RpcRdmaClient.NewConnection {
 
     @Override
     public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
+            V call, CallOptions options, ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         if (isHere()) {
             return intake.startHere(call, options, reader);
         }
@@ -52,7 +52,7 @@ final class NewConnectionView implements RpcRdmaClient.NewConnection {
     public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyResultsDecoder<? super V, ? extends T> reader) {
+            ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return isHere() ? intake.startMarshalledHere(marshaller, options, reader) : notHere();
     }
 

@@ -17,13 +17,13 @@ import org.rpcrdma.codec.internal.XidHashMap;
  */
 final class PendingCallTable {
 
-    private static final Comparator<CallReplyFuture<?>> OLDEST_FIRST =
+    private static final Comparator<CallWithReplyFuture<?>> OLDEST_FIRST =
             Comparator.comparingLong(call -> call.serial);
 
     private final CurrentRequesterChannel channel;
     private final DeferredNotifications outcomes;
-    private final Consumer<CallReplyFuture<?>> ended;
-    private final XidHashMap<CallReplyFuture<?>> calls = new XidHashMap<>();
+    private final Consumer<CallWithReplyFuture<?>> ended;
+    private final XidHashMap<CallWithReplyFuture<?>> calls = new XidHashMap<>();
     private final int xidStep;
     private int nextXid;
     private long nextSerial;
@@ -35,7 +35,7 @@ final class PendingCallTable {
     PendingCallTable(
             CurrentRequesterChannel channel,
             DeferredNotifications outcomes,
-            Consumer<CallReplyFuture<?>> ended,
+            Consumer<CallWithReplyFuture<?>> ended,
             int number,
             int log2) {
         this.channel = channel;
@@ -46,14 +46,14 @@ final class PendingCallTable {
     }
 
     /** Numbers a call: calls are ordered by the calls of this method. */
-    void number(CallReplyFuture<?> call) {
+    void number(CallWithReplyFuture<?> call) {
         call.serial = nextSerial++;
     }
 
     /**
      * Adds a call with a new XID, not used by a pending call or by a cancelled one that may still be answered.
      */
-    void add(CallReplyFuture<?> call) {
+    void add(CallWithReplyFuture<?> call) {
         int xid;
         do {
             xid = nextXid;
@@ -64,7 +64,7 @@ final class PendingCallTable {
     }
 
     /** Assigns another XID, so that the responder sees a new call. */
-    void renew(CallReplyFuture<?> call) {
+    void renew(CallWithReplyFuture<?> call) {
         calls.remove(call.xid);
         add(call);
     }
@@ -72,21 +72,21 @@ final class PendingCallTable {
     // ------------------------------------------------------------------ the end of calls
 
     /** Completes a call with its reply, which is taken over. */
-    void answer(CallReplyFuture<?> call, ReferenceCounted reply) {
+    void answer(CallWithReplyFuture<?> call, ReferenceCounted reply) {
         drop(call);
         call.answeredBy(reply);
         outcomes.add(call);
     }
 
     /** Fails a call, whether added or not. */
-    void fail(CallReplyFuture<?> call, Throwable cause) {
+    void fail(CallWithReplyFuture<?> call, Throwable cause) {
         drop(call);
         call.failedBy(cause);
         outcomes.add(call);
     }
 
     /** Removes a call whose future is already complete. */
-    void drop(CallReplyFuture<?> call) {
+    void drop(CallWithReplyFuture<?> call) {
         if (contains(call)) {
             calls.remove(call.xid);
         }
@@ -96,12 +96,12 @@ final class PendingCallTable {
 
     // ------------------------------------------------------------------ which there are
 
-    boolean contains(CallReplyFuture<?> call) {
+    boolean contains(CallWithReplyFuture<?> call) {
         return calls.get(call.xid) == call;
     }
 
     /** The call with the XID, or {@code null}. */
-    CallReplyFuture<?> get(int xid) {
+    CallWithReplyFuture<?> get(int xid) {
         return calls.get(xid);
     }
 
@@ -114,12 +114,12 @@ final class PendingCallTable {
     }
 
     /** All calls in any order. Do not modify the table while iterating. */
-    Iterable<CallReplyFuture<?>> all() {
+    Iterable<CallWithReplyFuture<?>> all() {
         return calls.values();
     }
 
-    boolean anyMatch(Predicate<CallReplyFuture<?>> condition) {
-        for (CallReplyFuture<?> call : calls.values()) {
+    boolean anyMatch(Predicate<CallWithReplyFuture<?>> condition) {
+        for (CallWithReplyFuture<?> call : calls.values()) {
             if (condition.test(call)) {
                 return true;
             }
@@ -128,16 +128,16 @@ final class PendingCallTable {
     }
 
     /** All calls, oldest first. A copy, so that the table may be modified while iterating. */
-    List<CallReplyFuture<?>> inOrder() {
-        List<CallReplyFuture<?>> copy = new ArrayList<>(calls.values());
+    List<CallWithReplyFuture<?>> inOrder() {
+        List<CallWithReplyFuture<?>> copy = new ArrayList<>(calls.values());
         copy.sort(OLDEST_FIRST);
         return copy;
     }
 
     /** Calls past their deadline, oldest first. */
-    List<CallReplyFuture<?>> late(long now) {
-        List<CallReplyFuture<?>> late = List.of();
-        for (CallReplyFuture<?> call : calls.values()) {
+    List<CallWithReplyFuture<?>> late(long now) {
+        List<CallWithReplyFuture<?>> late = List.of();
+        for (CallWithReplyFuture<?> call : calls.values()) {
             if (call.deadline - now <= 0) {
                 late = late.isEmpty() ? new ArrayList<>() : late;
                 late.add(call);

@@ -23,7 +23,7 @@ import org.rpcrdma.codec.access.CodecAccess;
  * connected for reverse calls. All channels use one event loop; {@link #connectNow} and {@link #close} may be called
  * from any thread.
  */
-final class ReconnectingClientConnection implements PendingCallController.Owner {
+final class ReconnectingClientConnection implements CallRetransmissionController.Owner {
 
     private enum State {
         IDLE,
@@ -37,7 +37,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
 
     private final RpcRdmaClient.Settings settings;
     private final EventLoop loop;
-    private final PendingCallController calls;
+    private final CallRetransmissionController calls;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
     private volatile RpcRdmaConnection current;
 
@@ -47,8 +47,8 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
     private final ReconnectBackOff backOff;
     private final ClientChannelConnector connector;
     private final FirstReplyTimeout firstCall;
-    private final ReverseCallBrokenConnectionCounter reverseLosses =
-            new ReverseCallBrokenConnectionCounter();
+    private final ConnectionsLostToReverseCallsCounter reverseLosses =
+            new ConnectionsLostToReverseCallsCounter();
     private State state = State.IDLE;
     private Channel channel;
     private Throwable lastFailure;
@@ -76,13 +76,13 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
                 new ReconnectBackOff(clock, settings.minBackOffNanos(), settings.maxBackOffNanos());
         connector = new ClientChannelConnector(settings, loop, backOff, Replies::new);
         firstCall = new FirstReplyTimeout(settings.firstCallNanos());
-        calls = new PendingCallController(this, settings.calls(), loop, number, log2);
+        calls = new CallRetransmissionController(this, settings.calls(), loop, number, log2);
     }
 
     // ------------------------------------------------------------------ any thread
 
     /** The submission queue of this connection. */
-    CallSubmissionQueue intake() {
+    CallHandoverQueue intake() {
         return calls.intake();
     }
 
@@ -115,7 +115,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
     }
 
     @Override
-    public void firstSent(CallReplyFuture<?> call) {
+    public void firstSent(CallWithReplyFuture<?> call) {
         firstCall.sent(call, clock.nanoTime());
         armFirstCall();
     }
@@ -312,7 +312,7 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
         }
         state = State.IDLE;
         RpcRdmaConnection connection = RpcRdmaConnection.of(gone);
-        boolean isByReverseCall = ReverseCallBrokenConnectionCounter.mayHaveBroken(connection);
+        boolean isByReverseCall = ConnectionsLostToReverseCallsCounter.mayHaveBroken(connection);
         reverseLosses.lost(connection);
         if (isKept && reverseLosses.areTooMany()) {
             stopKeeping();
@@ -322,7 +322,9 @@ final class ReconnectingClientConnection implements PendingCallController.Owner 
         }
         calls.lost(
                 "the connection was lost",
-                isLeft ? PendingCallController.Loss.LEFT : PendingCallController.Loss.BROKEN);
+                isLeft
+                        ? CallRetransmissionController.Loss.LEFT
+                        : CallRetransmissionController.Loss.BROKEN);
         if (!connectPromises.isEmpty()) {
             connect();
         } else if (wantsConnection()) {

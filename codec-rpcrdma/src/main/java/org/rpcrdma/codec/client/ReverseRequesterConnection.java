@@ -21,13 +21,13 @@ import org.rpcrdma.codec.access.CodecAccess;
  * last, which replaces it. Belongs to the event loop of the current channel, and moves to that of the next one.
  * {@link #state} and {@link #close} may be called from any thread, {@link #tryAttach} on the event loop of its channel.
  */
-final class ReverseRequesterConnection implements PendingCallController.Owner {
+final class ReverseRequesterConnection implements CallRetransmissionController.Owner {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(RpcRdmaReverseRequester.class);
 
     private final Consumer<? super RpcRdmaReverseRequester.State> listener;
-    private final PendingCallController calls;
+    private final CallRetransmissionController calls;
     private final Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
     private volatile RpcRdmaReverseRequester.State state = RpcRdmaReverseRequester.State.DOWN;
 
@@ -53,13 +53,13 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
             EventLoop loop,
             Consumer<? super RpcRdmaReverseRequester.State> listener) {
         this.listener = listener;
-        calls = new PendingCallController(this, settings, loop, 0, 0);
+        calls = new CallRetransmissionController(this, settings, loop, 0, 0);
     }
 
     // ------------------------------------------------------------------ any thread
 
     /** The submission queue of this connection. */
-    CallSubmissionQueue intake() {
+    CallHandoverQueue intake() {
         return calls.intake();
     }
 
@@ -209,10 +209,10 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
             next = null;
             calls.lost(
                     "the connection was lost by the first reverse calls",
-                    PendingCallController.Loss.DEADLY);
+                    CallRetransmissionController.Loss.DEADLY);
             calls.failAll("the client has lost its connection by reverse calls");
         } else {
-            calls.lost("the connection was lost", PendingCallController.Loss.BROKEN);
+            calls.lost("the connection was lost", CallRetransmissionController.Loss.BROKEN);
             proceed();
         }
     }
@@ -241,7 +241,7 @@ final class ReverseRequesterConnection implements PendingCallController.Owner {
     }
 
     @Override
-    public void firstSent(CallReplyFuture<?> call) {
+    public void firstSent(CallWithReplyFuture<?> call) {
         // This side cannot try another connection.
     }
 

@@ -26,20 +26,20 @@ import org.rpcrdma.codec.CallQueueFullException;
 import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.CallTooLongException;
 import org.rpcrdma.codec.ConnectionLostException;
+import org.rpcrdma.codec.DdpEligibilityException;
+import org.rpcrdma.codec.ErrChunkReplyException;
+import org.rpcrdma.codec.ErrVersReplyException;
 import org.rpcrdma.codec.LocalReplyDecodeException;
 import org.rpcrdma.codec.MalformedReplyException;
 import org.rpcrdma.codec.MarshalException;
-import org.rpcrdma.codec.RemoteChunkException;
-import org.rpcrdma.codec.ReplyDdpEligibilityException;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaMetrics;
-import org.rpcrdma.codec.UnsupportedVersionException;
 import org.rpcrdma.codec.internal.ArgumentChecks;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
+import org.rpcrdma.codec.rpc.ReplyOutcomeDecoder;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.RpcPromise;
 import org.rpcrdma.codec.rpc.RpcTransport;
@@ -52,8 +52,9 @@ import org.rpcrdma.codec.rpc.RpcTransport;
  * <ul>
  *   <li>{@link CallTimeoutException}: no answer in time,
  * <li>{@link ConnectionLostException}: no connection, or no retransmission; tells whether the call may be repeated,
- * <li>{@link RemoteChunkException}: the reply exceeds the memory offered for it, also after the permitted repetitions,
- * <li>{@link UnsupportedVersionException}, {@link ReplyDdpEligibilityException}, {@link MalformedReplyException}: the
+ * <li>{@link ErrChunkReplyException}: the reply exceeds the memory offered for it, also after the permitted
+ * repetitions,
+ * <li>{@link ErrVersReplyException}, {@link DdpEligibilityException}, {@link MalformedReplyException}: the
  * responder violates the protocol, or speaks another version,
  * <li>{@link LocalReplyDecodeException}: the reply has arrived, but the upper-layer binding failed to decode it,
  *   <li>{@link CallTooLongException}, {@link MarshalException}, {@link CallQueueFullException}: nothing was sent.
@@ -111,7 +112,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
 
     @Override
     public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
+            V call, CallOptions options, ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return leastBusy().submit(call, options, reader);
     }
 
@@ -119,7 +120,7 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
     public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyResultsDecoder<? super V, ? extends T> reader) {
+            ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return leastBusy().submitMarshalled(marshaller, options, reader);
     }
 
@@ -127,17 +128,17 @@ public final class RpcRdmaClient implements RpcTransport, Closeable {
      * Selects the connection with the fewest calls. Starts at a random one, so that an idle client does not always use
      * the first.
      */
-    private CallSubmissionQueue leastBusy() {
+    private CallHandoverQueue leastBusy() {
         int count = connections.length;
         if (count == 1) {
             return connections[0].intake();
         }
         int at = ThreadLocalRandom.current().nextInt(count);
-        CallSubmissionQueue best = connections[at].intake();
+        CallHandoverQueue best = connections[at].intake();
         int least = best.outstanding();
         for (int i = 1; i < count && least > 0; i++) {
             at = at + 1 == count ? 0 : at + 1;
-            CallSubmissionQueue next = connections[at].intake();
+            CallHandoverQueue next = connections[at].intake();
             int other = next.outstanding();
             if (other < least) {
                 least = other;

@@ -11,7 +11,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
+import org.rpcrdma.codec.rpc.ReplyOutcomeDecoder;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.RpcTransport;
 
@@ -78,7 +78,7 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
     /** Items and sinks need {@link RpcRdmaConfig.Builder#reverseChunks}; without it they go within the payload. */
     @Override
     public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
+            V call, CallOptions options, ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return connection.intake().submit(call, options, reader);
     }
 
@@ -86,7 +86,7 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
     public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyResultsDecoder<? super V, ? extends T> reader) {
+            ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return connection.intake().submitMarshalled(marshaller, options, reader);
     }
 
@@ -137,7 +137,7 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
     }
 
     /** Builds an {@link RpcRdmaReverseRequester}. */
-    public static final class Builder extends RequesterCallOptionsBuilder<Builder> {
+    public static final class Builder extends DefaultCallOptionsBuilder<Builder> {
 
         private final RpcRdmaConfig config;
         private Consumer<? super State> listener = state -> {};

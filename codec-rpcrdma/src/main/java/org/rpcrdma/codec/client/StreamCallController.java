@@ -15,7 +15,7 @@ import org.rpcrdma.codec.access.CodecAccess;
 import org.rpcrdma.codec.internal.XidHashMap;
 
 /** The calls on one byte stream: their XIDs, their deadlines and their end. All but the intake: event loop only. */
-final class StreamCallController implements CallSubmissionQueue.Starter {
+final class StreamCallController implements CallHandoverQueue.Starter {
 
     private static final long DEFAULT_TIMEOUT_MILLIS = 60_000;
 
@@ -30,19 +30,19 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
                     Integer.MAX_VALUE,
                     false);
     private final MovableRequesterEventLoop loop;
-    private final CallSubmissionQueue intake;
+    private final CallHandoverQueue intake;
     private final EarliestDeadlineTimer timer;
-    private final XidHashMap<CallReplyFuture<?>> calls = new XidHashMap<>();
+    private final XidHashMap<CallWithReplyFuture<?>> calls = new XidHashMap<>();
     private int nextXid = ThreadLocalRandom.current().nextInt();
 
     StreamCallController(Channel channel) {
         this.channel = channel;
         loop = new MovableRequesterEventLoop(channel.eventLoop(), this::terminated);
-        intake = new CallSubmissionQueue(this, settings, loop);
+        intake = new CallHandoverQueue(this, settings, loop);
         timer = new EarliestDeadlineTimer(settings.clock(), loop, () -> loop.event(this::expire));
     }
 
-    CallSubmissionQueue intake() {
+    CallHandoverQueue intake() {
         return intake;
     }
 
@@ -52,7 +52,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
     }
 
     @Override
-    public void cancelled(CallReplyFuture<?> call) {
+    public void cancelled(CallWithReplyFuture<?> call) {
         loop.tryExecute(
                 () -> {
                     if (calls.get(call.xid) == call) {
@@ -62,14 +62,14 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
     }
 
     @Override
-    public void writeFailed(CallReplyFuture<?> call, Throwable cause) {
+    public void writeFailed(CallWithReplyFuture<?> call, Throwable cause) {
         if (calls.get(call.xid) == call) {
             loop.event(() -> fail(call, lost("the call could not be written", true, cause)));
         }
     }
 
     @Override
-    public void start(CallReplyFuture<?> call) {
+    public void start(CallWithReplyFuture<?> call) {
         while (calls.containsKey(nextXid)) {
             nextXid++;
         }
@@ -103,7 +103,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
      * @return whether it was taken; otherwise the caller still owns it
      */
     boolean tryReceive(ByteBuf reply) {
-        CallReplyFuture<?> call = calls.get(reply.getInt(reply.readerIndex()));
+        CallWithReplyFuture<?> call = calls.get(reply.getInt(reply.readerIndex()));
         if (call == null) {
             return false;
         }
@@ -139,7 +139,7 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
     }
 
     private void failAll(String why, Throwable cause) {
-        for (CallReplyFuture<?> call : all()) {
+        for (CallWithReplyFuture<?> call : all()) {
             fail(call, lost(why, true, cause));
         }
     }
@@ -150,8 +150,8 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
 
     private void expire() {
         long now = settings.clock().nanoTime();
-        CallReplyFuture<?> first = null;
-        for (CallReplyFuture<?> call : all()) {
+        CallWithReplyFuture<?> first = null;
+        for (CallWithReplyFuture<?> call : all()) {
             if (call.deadline - now <= 0) {
                 long millis = settings.timeoutMillis(call.options);
                 fail(call, CodecAccess.CODEC.timeout(millis, call.transmissions, 0, null));
@@ -164,17 +164,17 @@ final class StreamCallController implements CallSubmissionQueue.Starter {
         }
     }
 
-    private List<CallReplyFuture<?>> all() {
+    private List<CallWithReplyFuture<?>> all() {
         return new ArrayList<>(calls.values());
     }
 
-    private void fail(CallReplyFuture<?> call, Throwable cause) {
+    private void fail(CallWithReplyFuture<?> call, Throwable cause) {
         remove(call);
         call.failedBy(cause);
         loop.outcomes().add(call);
     }
 
-    private void remove(CallReplyFuture<?> call) {
+    private void remove(CallWithReplyFuture<?> call) {
         calls.remove(call.xid);
         call.releaseMessage();
         intake.ended();

@@ -17,7 +17,7 @@ import org.rpcrdma.codec.ConnectionLostException;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
-import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
+import org.rpcrdma.codec.rpc.ReplyOutcomeDecoder;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.RpcPromise;
 import org.rpcrdma.codec.rpc.RpcTransport;
@@ -101,7 +101,7 @@ public final class StreamRpcTransport implements RpcTransport, Closeable {
 
     @Override
     public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
+            V call, CallOptions options, ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return controller.intake().submit(call, options, reader);
     }
 
@@ -109,7 +109,7 @@ public final class StreamRpcTransport implements RpcTransport, Closeable {
     public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyResultsDecoder<? super V, ? extends T> reader) {
+            ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return controller.intake().submitMarshalled(marshaller, options, reader);
     }
 

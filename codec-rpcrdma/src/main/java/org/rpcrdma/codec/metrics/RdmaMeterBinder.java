@@ -49,7 +49,7 @@ public final class RdmaMeterBinder implements MeterBinder, AutoCloseable {
     @Override
     public synchronized void bindTo(MeterRegistry registry) {
         AggregatedMeterGroup<RdmaEventLoopGroupStatistics> group =
-                AggregatedMeterGroup.of(registry, RdmaMeterTable.TABLE, tags);
+                AggregatedMeterGroup.of(registry, EventLoopGroupMeterTable.TABLE, tags);
         if (group.add(loops)) {
             groups.add(group);
         }

@@ -39,8 +39,8 @@ public final class RpcClient {
     private final int version;
     private final Supplier<OpaqueAuth> credentials;
     private final CallOptions options;
-    private final ReplyResultsDecoder<ReferenceCounted, ByteBuf> bufferReader = this::readResults;
-    private final ReplyResultsDecoder<RpcMessage, RpcMessage> messageReader = this::readMessage;
+    private final ReplyOutcomeDecoder<ReferenceCounted, ByteBuf> bufferReader = this::readResults;
+    private final ReplyOutcomeDecoder<RpcMessage, RpcMessage> messageReader = this::readMessage;
 
     /**
      * A client that calls as nobody (AUTH_NONE), with {@link CallOptions#DEFAULT}.

@@ -26,7 +26,7 @@ public interface RpcTransport {
      * @return what the reader returns; fails with what it throws, or because there is no reply
      */
     <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader);
+            V call, CallOptions options, ReplyOutcomeDecoder<? super V, ? extends T> reader);
 
     /**
      * As {@link #exchange}, with a call that is built after its XID is assigned, anew for each transmission.
@@ -41,7 +41,7 @@ public interface RpcTransport {
     <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyResultsDecoder<? super V, ? extends T> reader);
+            ReplyOutcomeDecoder<? super V, ? extends T> reader);
 
     /**
      * Sends a call with the default options.

@@ -164,7 +164,7 @@ public final class XdrWriter {
      * Writes variable-length opaque data without a copy: their length goes into the buffer, the data stay where they
      * are, as an item of an {@link RpcMessage}. Over RDMA they are placed directly if they do not fit one Send (RFC
      * 8166, 3.4); on a stream they are written from their own memory. For data that are DDP-eligible by the upper-layer
-     * binding of the program: others fail the message ({@link org.rpcrdma.codec.ReplyDdpEligibilityException}). A
+     * binding of the program: others fail the message ({@link org.rpcrdma.codec.DdpEligibilityException}). A
      * writer of a plain buffer copies the data.
      *
      * @param data its readable bytes, taken over

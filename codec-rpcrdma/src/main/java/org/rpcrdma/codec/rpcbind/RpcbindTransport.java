@@ -7,7 +7,7 @@ import io.netty.util.concurrent.ImmediateEventExecutor;
 import java.util.concurrent.ThreadLocalRandom;
 import org.rpcrdma.codec.rpc.CallMarshaller;
 import org.rpcrdma.codec.rpc.CallOptions;
-import org.rpcrdma.codec.rpc.ReplyResultsDecoder;
+import org.rpcrdma.codec.rpc.ReplyOutcomeDecoder;
 import org.rpcrdma.codec.rpc.RpcFuture;
 import org.rpcrdma.codec.rpc.RpcPromise;
 import org.rpcrdma.codec.rpc.RpcTransport;
@@ -31,7 +31,7 @@ final class RpcbindTransport implements RpcTransport {
 
     @Override
     public <V extends ReferenceCounted, T> RpcFuture<T> exchange(
-            V call, CallOptions options, ReplyResultsDecoder<? super V, ? extends T> reader) {
+            V call, CallOptions options, ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         return exchangeMarshalled(xid -> setXid(call, xid), options, reader);
     }
 
@@ -45,7 +45,7 @@ final class RpcbindTransport implements RpcTransport {
     public <V extends ReferenceCounted, T> RpcFuture<T> exchangeMarshalled(
             CallMarshaller<V> marshaller,
             CallOptions options,
-            ReplyResultsDecoder<? super V, ? extends T> reader) {
+            ReplyOutcomeDecoder<? super V, ? extends T> reader) {
         RpcPromise<T> outcome = new RpcPromise<>(ImmediateEventExecutor.INSTANCE);
         int xid = ThreadLocalRandom.current().nextInt();
         try {

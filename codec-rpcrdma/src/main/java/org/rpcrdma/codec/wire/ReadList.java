@@ -3,13 +3,13 @@ package org.rpcrdma.codec.wire;
 
 import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 
 /**
  * The Read list (RFC 8166, 4.3.1): segments with positions. Segments of one position form one Read chunk, in list
  * order (3.4.5).
  */
-public final class ReadList extends SegmentList implements ReducedItemPredicate {
+public final class ReadList extends SegmentList implements ItemInChunkPredicate {
 
     /** A marker word, a position word and the segment. */
     public static final int ENTRY_BYTES = 8 + SEGMENT_BYTES;

@@ -2,7 +2,7 @@
 package org.rpcrdma.codec.wire;
 
 import java.util.Arrays;
-import org.rpcrdma.codec.binding.ReducedItemPredicate;
+import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 
 /**
  * Layout of the rebuilt payload stream of a message with Read chunks: known from the header alone, because positions
@@ -11,7 +11,7 @@ import org.rpcrdma.codec.binding.ReducedItemPredicate;
  *
  * <p>With separate items, the reduced stream comes first, contiguous, and the chunks after it.
  */
-public final class ReassembledPayloadStreamLayout implements ReducedItemPredicate {
+public final class ReassembledPayloadStreamLayout implements ItemInChunkPredicate {
 
     private boolean isApart;
 

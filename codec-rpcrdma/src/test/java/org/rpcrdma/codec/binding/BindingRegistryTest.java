@@ -84,12 +84,12 @@ class BindingRegistryTest {
         in.writeInt(11).writeZero(40).writeInt(3).writeZero(20);
         limits.clear();
         binding.limitResults(
-                1, 1, cursor.wrap(in, 0, 0, in.writerIndex(), ReducedItemPredicate.NONE), limits);
+                1, 1, cursor.wrap(in, 0, 0, in.writerIndex(), ItemInChunkPredicate.NONE), limits);
         assertThat(limits.isKnown()).isTrue();
         // Status, the tag again, the count; CB_SEQUENCE has 36 bytes of results, CB_GETATTR more.
         assertThat(limits.totalBytes()).isBetween(4 + 12 + 4 + 2 * 44L, 4 + 12 + 4 + 2 * 128L);
         in.setInt(20, 0x7FFFFFFF);
-        XdrCursor at = cursor.wrap(in, 0, 0, in.writerIndex(), ReducedItemPredicate.NONE);
+        XdrCursor at = cursor.wrap(in, 0, 0, in.writerIndex(), ItemInChunkPredicate.NONE);
         assertThatThrownBy(() -> binding.limitResults(1, 1, at, limits))
                 .isSameAs(MalformedMessageException.INSTANCE);
     }

@@ -30,7 +30,7 @@ class Nfs2BindingTest {
     }
 
     private XdrCursor whole(ByteBuf in) {
-        return cursor.wrap(in, 0, 0, in.writerIndex(), ReducedItemPredicate.NONE);
+        return cursor.wrap(in, 0, 0, in.writerIndex(), ItemInChunkPredicate.NONE);
     }
 
     private void assertItem(int position, int length) {

@@ -24,7 +24,7 @@ class Nfs3BindingTest {
     }
 
     private XdrCursor whole(ByteBuf in) {
-        return cursor.wrap(in, 0, 0, in.writerIndex(), ReducedItemPredicate.NONE);
+        return cursor.wrap(in, 0, 0, in.writerIndex(), ItemInChunkPredicate.NONE);
     }
 
     @Test

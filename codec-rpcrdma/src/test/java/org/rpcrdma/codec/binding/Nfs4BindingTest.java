@@ -50,7 +50,7 @@ class Nfs4BindingTest {
         binding.walkResults(4, COMPOUND, in);
     }
 
-    private XdrCursor at(ByteBuf in, ReducedItemPredicate reduction) {
+    private XdrCursor at(ByteBuf in, ItemInChunkPredicate reduction) {
         return cursor.wrap(in, 0, BEFORE, in.writerIndex(), reduction);
     }
 
@@ -114,7 +114,7 @@ class Nfs4BindingTest {
     private void check(Nfs4Grammar made, Random random, Walk walk)
             throws MalformedMessageException {
         ByteBuf whole = made.stream();
-        walk.run(at(whole, ReducedItemPredicate.NONE));
+        walk.run(at(whole, ItemInChunkPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         assertItems(made.items, Set.of());
 
@@ -171,15 +171,15 @@ class Nfs4BindingTest {
         ByteBuf reply = reply(random, rows).stream();
         for (int end = BEFORE; end < call.writerIndex(); end++) {
             ByteBuf cut = call.slice(0, end); // reading past its end throws something else
-            assertMalformed(() -> walkArguments(at(cut, ReducedItemPredicate.NONE)));
+            assertMalformed(() -> walkArguments(at(cut, ItemInChunkPredicate.NONE)));
             assertMalformed(
                     () ->
                             binding.limitResults(
-                                    4, COMPOUND, at(cut, ReducedItemPredicate.NONE), limits));
+                                    4, COMPOUND, at(cut, ItemInChunkPredicate.NONE), limits));
         }
         for (int end = BEFORE; end < reply.writerIndex(); end++) {
             ByteBuf cut = reply.slice(0, end);
-            assertMalformed(() -> walkResults(at(cut, ReducedItemPredicate.NONE)));
+            assertMalformed(() -> walkResults(at(cut, ItemInChunkPredicate.NONE)));
         }
     }
 
@@ -201,20 +201,20 @@ class Nfs4BindingTest {
                 int[] values = {random.nextInt(), random.nextInt(80), -1, 0x7FFFFFFF, 0x80000000};
                 stream.setInt(Math.min(word, stream.writerIndex() - 4), values[i % values.length]);
             }
-            ReducedItemPredicate some = (position, ordinal, length) -> (position >> 2 & 1) == 0;
+            ItemInChunkPredicate some = (position, ordinal, length) -> (position >> 2 & 1) == 0;
             runGarbage(in -> walkArguments(in), stream, some);
             runGarbage(in -> walkResults(in), stream, some);
             runGarbage(
-                    in -> binding.isIdempotent(4, COMPOUND, in), stream, ReducedItemPredicate.NONE);
+                    in -> binding.isIdempotent(4, COMPOUND, in), stream, ItemInChunkPredicate.NONE);
             limits.clear();
             runGarbage(
                     in -> binding.limitResults(4, COMPOUND, in, limits),
                     stream,
-                    ReducedItemPredicate.NONE);
+                    ItemInChunkPredicate.NONE);
         }
     }
 
-    private void runGarbage(Walk walk, ByteBuf stream, ReducedItemPredicate reduction) {
+    private void runGarbage(Walk walk, ByteBuf stream, ItemInChunkPredicate reduction) {
         try {
             walk.run(at(stream, reduction));
             assertThat(cursor.remaining()).isNotNegative();
@@ -237,7 +237,7 @@ class Nfs4BindingTest {
             }
             ByteBuf call = call(random, row).stream();
             limits.clear();
-            binding.limitResults(4, COMPOUND, at(call, ReducedItemPredicate.NONE), limits);
+            binding.limitResults(4, COMPOUND, at(call, ItemInChunkPredicate.NONE), limits);
             Nfs4Grammar reply = new Nfs4Grammar(random).resultsOf(row);
             if (limits.isKnown()) {
                 // Status, an empty tag, the count, then number and status of the operation.
@@ -253,7 +253,7 @@ class Nfs4BindingTest {
 
     private void limit(Nfs4Grammar call) throws MalformedMessageException {
         limits.clear();
-        binding.limitResults(4, COMPOUND, at(call.stream(), ReducedItemPredicate.NONE), limits);
+        binding.limitResults(4, COMPOUND, at(call.stream(), ItemInChunkPredicate.NONE), limits);
     }
 
     private static Nfs4Grammar begin(int operations) {
@@ -321,17 +321,17 @@ class Nfs4BindingTest {
     void anUnknownOperationEndsTheWalkAndWhatWasFoundCounts() throws MalformedMessageException {
         Nfs4Grammar call = begin(5).word(PUTFH).write("h").word(WRITE).write("16 8 4 E");
         call.word(READ).write("16 8 =100").word(UNKNOWN).word(WRITE).write("16 8 4 E");
-        walkArguments(at(call.stream(), ReducedItemPredicate.NONE));
+        walkArguments(at(call.stream(), ItemInChunkPredicate.NONE));
         assertThat(cursor.items()).isEqualTo(1);
         limit(call);
         assertThat(limits.isKnown()).isFalse();
         assertThat(limits.sinks()).isEqualTo(1);
-        assertThat(binding.isIdempotent(4, COMPOUND, at(call.stream(), ReducedItemPredicate.NONE)))
+        assertThat(binding.isIdempotent(4, COMPOUND, at(call.stream(), ItemInChunkPredicate.NONE)))
                 .isFalse();
 
         Nfs4Grammar reply = new Nfs4Grammar(new Random(2)).write("24 =0 s =3");
         reply.word(READ).word(0).write("B E").word(UNKNOWN).word(0).word(READ).word(0).write("B E");
-        walkResults(at(reply.stream(), ReducedItemPredicate.NONE));
+        walkResults(at(reply.stream(), ItemInChunkPredicate.NONE));
         assertThat(cursor.items()).isEqualTo(1);
     }
 
@@ -351,7 +351,7 @@ class Nfs4BindingTest {
         for (String operation : calls) {
             Nfs4Grammar call = begin(3).word(WRITE).write("16 8 4 E").write(operation);
             call.word(WRITE).write("16 8 4 E");
-            walkArguments(at(call.stream(), ReducedItemPredicate.NONE));
+            walkArguments(at(call.stream(), ItemInChunkPredicate.NONE));
             assertThat(cursor.items()).as(operation).isEqualTo(1);
         }
         String[] replies = {
@@ -364,7 +364,7 @@ class Nfs4BindingTest {
         for (String operation : replies) {
             Nfs4Grammar reply = new Nfs4Grammar(new Random(2)).write("24 =0 s =3 =25 =0 B E");
             reply.write(operation).write("=25 =0 B E");
-            walkResults(at(reply.stream(), ReducedItemPredicate.NONE));
+            walkResults(at(reply.stream(), ItemInChunkPredicate.NONE));
             assertThat(cursor.items()).as(operation).isEqualTo(1);
         }
     }
@@ -374,7 +374,7 @@ class Nfs4BindingTest {
     void aCompoundEndsWithTheOperationThatFails() throws MalformedMessageException {
         Nfs4Grammar reply = new Nfs4Grammar(new Random(3)).write("24 =5 s =3 =25 =0 B E =25 =5");
         reply.write("=25 =0 B E"); // nobody sends this; it is not looked at
-        walkResults(at(reply.stream(), ReducedItemPredicate.NONE));
+        walkResults(at(reply.stream(), ItemInChunkPredicate.NONE));
         assertThat(cursor.items()).isEqualTo(1);
     }
 
@@ -388,12 +388,12 @@ class Nfs4BindingTest {
             call.word(WRITE).write("16 8 4 E").word(READ).write("16 8 C");
             reply.word(READ).word(0).write("B E");
         }
-        walkArguments(at(call.stream(), ReducedItemPredicate.NONE));
+        walkArguments(at(call.stream(), ItemInChunkPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(Nfs4XdrTypes.MAXIMUM_ITEMS);
         limit(call);
         assertThat(limits.sinks()).isEqualTo(Nfs4XdrTypes.MAXIMUM_ITEMS);
-        walkResults(at(reply.stream(), ReducedItemPredicate.NONE));
+        walkResults(at(reply.stream(), ItemInChunkPredicate.NONE));
         assertThat(cursor.remaining()).isZero();
         assertThat(cursor.items()).isEqualTo(Nfs4XdrTypes.MAXIMUM_ITEMS);
     }
@@ -414,7 +414,7 @@ class Nfs4BindingTest {
             };
             for (String beginning : beginnings) {
                 ByteBuf call = begin(1).write(beginning).word(count).write("8").stream();
-                assertMalformed(() -> walkArguments(at(call, ReducedItemPredicate.NONE)));
+                assertMalformed(() -> walkArguments(at(call, ItemInChunkPredicate.NONE)));
             }
             String[] results = {
                 "=9 =0", // GETATTR
@@ -428,14 +428,14 @@ class Nfs4BindingTest {
             for (String result : results) {
                 Nfs4Grammar reply = new Nfs4Grammar(new Random(6)).write("24 =0 s =1");
                 reply.write(result).word(count).write("8");
-                assertMalformed(() -> walkResults(at(reply.stream(), ReducedItemPredicate.NONE)));
+                assertMalformed(() -> walkResults(at(reply.stream(), ItemInChunkPredicate.NONE)));
             }
             ByteBuf many = begin(count).stream();
-            assertMalformed(() -> walkArguments(at(many, ReducedItemPredicate.NONE)));
+            assertMalformed(() -> walkArguments(at(many, ItemInChunkPredicate.NONE)));
             assertMalformed(
                     () ->
                             binding.limitResults(
-                                    4, COMPOUND, at(many, ReducedItemPredicate.NONE), limits));
+                                    4, COMPOUND, at(many, ItemInChunkPredicate.NONE), limits));
         }
     }
 
@@ -444,18 +444,18 @@ class Nfs4BindingTest {
         Nfs4Grammar reading = begin(3).write("=22 h =25 16 8 C =9 b");
         assertThat(
                         binding.isIdempotent(
-                                4, COMPOUND, at(reading.stream(), ReducedItemPredicate.NONE)))
+                                4, COMPOUND, at(reading.stream(), ItemInChunkPredicate.NONE)))
                 .isTrue();
         Nfs4Grammar removing = begin(3).write("=22 h =28 s =9 b");
         assertThat(
                         binding.isIdempotent(
-                                4, COMPOUND, at(removing.stream(), ReducedItemPredicate.NONE)))
+                                4, COMPOUND, at(removing.stream(), ItemInChunkPredicate.NONE)))
                 .isFalse();
         // A slot's request must not be repeated on the same connection (RFC 8881, 2.10.6.2).
         Nfs4Grammar session = begin(3).word(SEQUENCE).write("16 4 4 4 B =22 h =25 16 8 C");
         assertThat(
                         binding.isIdempotent(
-                                4, COMPOUND, at(session.stream(), ReducedItemPredicate.NONE)))
+                                4, COMPOUND, at(session.stream(), ItemInChunkPredicate.NONE)))
                 .isFalse();
         assertThat(binding.isIdempotent(4, 0, cursor)).isTrue();
         assertThat(binding.isIdempotent(4, 2, cursor)).isFalse();

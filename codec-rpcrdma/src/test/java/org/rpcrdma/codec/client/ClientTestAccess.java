@@ -12,7 +12,7 @@ public final class ClientTestAccess {
     public static final long REFUSED_PAUSE_MILLIS = ErrChunkCallRetryQueue.PAUSE_MILLIS;
 
     /** The most connections in a row that are lost by reverse calls before a client waits for a call. */
-    public static final int MOST_LOSSES = ReverseCallBrokenConnectionCounter.MOST;
+    public static final int MOST_LOSSES = ConnectionsLostToReverseCallsCounter.MOST;
 
     private ClientTestAccess() {}
 
@@ -22,13 +22,12 @@ public final class ClientTestAccess {
     }
 
     /** Has a client, or a callback, live in the time of a test. */
-    public static <B extends RequesterCallOptionsBuilder<B>> B clocked(
-            B builder, ManualClock clock) {
+    public static <B extends DefaultCallOptionsBuilder<B>> B clocked(B builder, ManualClock clock) {
         return builder.clock(clock);
     }
 
     /** As the other one, in the time of somebody else. */
-    public static <B extends RequesterCallOptionsBuilder<B>> B clocked(
+    public static <B extends DefaultCallOptionsBuilder<B>> B clocked(
             B builder, LongSupplier time, Scheduler scheduler) {
         return builder.clock(
                 new RequesterClockAndTimers() {

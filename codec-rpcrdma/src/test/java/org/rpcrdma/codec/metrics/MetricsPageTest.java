@@ -50,7 +50,7 @@ class MetricsPageTest {
     /** A description is the HELP text of a scrape, and is read there without the table around it. */
     @Test
     void everyDescriptionIsASentenceWithTheVerbOfItsKind() {
-        Stream.of(RpcRdmaMeterTable.TABLE, RdmaMeterTable.TABLE)
+        Stream.of(RpcRdmaMeterTable.TABLE, EventLoopGroupMeterTable.TABLE)
                 .flatMap(table -> table.rows().stream())
                 .map(MeterTable.Row::family)
                 .distinct()
@@ -72,7 +72,7 @@ class MetricsPageTest {
     private static String list() {
         StringBuilder out = new StringBuilder();
         list(out, "Of RPC-over-RDMA", RpcRdmaMeterTable.TABLE);
-        list(out, "Of event loops, memory and devices", RdmaMeterTable.TABLE);
+        list(out, "Of event loops, memory and devices", EventLoopGroupMeterTable.TABLE);
         return out.append('\n').toString();
     }
 

@@ -472,7 +472,7 @@ class OncRpcHandlerTest {
                                 .announceReadChunkReplies(false)
                                 .build());
         assertThatThrownBy(() -> call(transport, NOBODY, READ_FILE, new byte[0]))
-                .hasStackTraceContaining("RemoteChunkException");
+                .hasStackTraceContaining("ErrChunkReplyException");
         assertThat(call(transport, NOBODY, ECHO, bytes(8))).isEqualTo(bytes(8));
     }
 

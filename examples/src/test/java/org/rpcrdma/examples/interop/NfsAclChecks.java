@@ -5,7 +5,7 @@ import static org.rpcrdma.examples.interop.Report.holds;
 import static org.rpcrdma.examples.interop.Report.same;
 
 import io.netty.buffer.ByteBuf;
-import org.rpcrdma.codec.RemoteChunkException;
+import org.rpcrdma.codec.ErrChunkReplyException;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.binding.NfsAclBinding;
 import org.rpcrdma.codec.rpc.CallOptions;
@@ -74,7 +74,7 @@ final class NfsAclChecks {
                             shortOfRoom(),
                             CallOptions.DEFAULT.withRepetition(CallOptions.Repetition.NEVER))
                     .release();
-        } catch (RemoteChunkException expected) {
+        } catch (ErrChunkReplyException expected) {
             return;
         }
         throw new AssertionError("there was a reply");

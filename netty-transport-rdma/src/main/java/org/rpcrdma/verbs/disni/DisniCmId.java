@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.hardware.CmEvent;
 import org.rpcrdma.verbs.hardware.CmEventHandler;
 import org.rpcrdma.verbs.hardware.ConnectionParameters;
 import org.rpcrdma.verbs.hardware.NativeCmId;
-import org.rpcrdma.verbs.hardware.NativeDevice;
+import org.rpcrdma.verbs.hardware.NativeEventLoopDevice;
 import org.rpcrdma.verbs.hardware.NativeQueuePair;
 
 /**
@@ -29,7 +29,7 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
     private static final byte MOST_RETRIES = 7;
 
     /** Target of events, and its event loop. */
-    private record Owner(DisniDevice loop, CmEventHandler target) {}
+    private record Owner(DisniEventLoopDevice loop, CmEventHandler target) {}
 
     private final CmEventChannelThread events;
     private final RdmaCmId id;
@@ -46,7 +46,7 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
     private volatile boolean awaitsAnswer;
 
     /** @param loop to which its events go */
-    DisniCmId(DisniDevice loop, RdmaCmId id) {
+    DisniCmId(DisniEventLoopDevice loop, RdmaCmId id) {
         this.events = loop.events();
         this.id = id;
         this.owner = new AtomicReference<>(new Owner(loop, event -> {}));
@@ -59,8 +59,8 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
     }
 
     @Override
-    public void adopt(NativeDevice loop, CmEventHandler target) {
-        owner.set(new Owner((DisniDevice) loop, target));
+    public void adopt(NativeEventLoopDevice loop, CmEventHandler target) {
+        owner.set(new Owner((DisniEventLoopDevice) loop, target));
     }
 
     @Override
@@ -70,7 +70,7 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
 
     @Override
     public void happened(EventType event, RdmaCmId subject) {
-        DisniDevice loop = owner.get().loop;
+        DisniEventLoopDevice loop = owner.get().loop;
         DisniCmId connection = null;
         if (event == EventType.RDMA_CM_EVENT_CONNECT_REQUEST) {
             if (!isForThisPort(subject)) {
@@ -103,8 +103,8 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
     }
 
     @Override
-    public boolean isOn(NativeDevice device) throws IOException {
-        return ((DisniDevice) device).has(id);
+    public boolean isOn(NativeEventLoopDevice device) throws IOException {
+        return ((DisniEventLoopDevice) device).has(id);
     }
 
     @Override
@@ -130,9 +130,9 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
     }
 
     @Override
-    public NativeQueuePair createQueuePair(NativeDevice loop, int sends, int receives, int ranges)
-            throws IOException {
-        DisniDevice device = (DisniDevice) loop;
+    public NativeQueuePair createQueuePair(
+            NativeEventLoopDevice loop, int sends, int receives, int ranges) throws IOException {
+        DisniEventLoopDevice device = (DisniEventLoopDevice) loop;
         IbvQPInitAttr attributes = new IbvQPInitAttr();
         attributes.setQp_type(IbvQP.IBV_QPT_RC);
         attributes.setSend_cq(device.queue());

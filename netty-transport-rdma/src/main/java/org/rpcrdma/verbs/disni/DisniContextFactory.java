@@ -12,7 +12,7 @@ final class DisniContextFactory {
 
     static HardwareEventLoopContext open(DisniConfig config) throws IOException {
         return new HardwareEventLoopContext(
-                new DisniDevice(config),
+                new DisniEventLoopDevice(config),
                 new ProviderSettings(
                         DisniConfig.PREFIX,
                         "address",

@@ -35,7 +35,7 @@ final class CompletionQueue {
     /** No {@code ibv_wc_status}: the completion has not come. */
     static final int NONE = -1;
 
-    private final NativeDevice device;
+    private final NativeEventLoopDevice device;
     private final IntObjectMap<? extends Target> queuePairs;
     private final int invalidationFlags;
 
@@ -53,7 +53,7 @@ final class CompletionQueue {
     private final long[] failed = new long[CompletionError.values().length];
 
     /** @param queuePairs by serial number; completions of absent ones are dropped */
-    CompletionQueue(NativeDevice device, IntObjectMap<? extends Target> queuePairs) {
+    CompletionQueue(NativeEventLoopDevice device, IntObjectMap<? extends Target> queuePairs) {
         this.device = device;
         this.queuePairs = queuePairs;
         this.invalidationFlags = device.invalidationFlags();

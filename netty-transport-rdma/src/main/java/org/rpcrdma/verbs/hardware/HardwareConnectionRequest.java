@@ -95,7 +95,7 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmEventHandl
      * @param elsewhere takes those that the thread of the listener still gets
      * @throws IOException when the peer has gone away
      */
-    void handTo(NativeDevice loop, CmEventHandler onOwnLoop, Consumer<CmEvent> elsewhere)
+    void handTo(NativeEventLoopDevice loop, CmEventHandler onOwnLoop, Consumer<CmEvent> elsewhere)
             throws IOException {
         successor = elsewhere;
         id.adopt(loop, onOwnLoop);

@@ -47,7 +47,7 @@ final class HardwareConnectionStateMachine implements CmEventHandler {
         void queuePairEnds();
     }
 
-    private final EventLoopDevice loop;
+    private final HardwareContextResources loop;
     private final QueuePairHandler handler;
     private final NativeEndpointResources end;
     private final SendAndReceiveQueues work;
@@ -57,7 +57,7 @@ final class HardwareConnectionStateMachine implements CmEventHandler {
 
     /** @param isRequested whether a peer waits for an answer */
     HardwareConnectionStateMachine(
-            EventLoopDevice loop,
+            HardwareContextResources loop,
             QueuePairHandler handler,
             NativeEndpointResources end,
             SendAndReceiveQueues work,

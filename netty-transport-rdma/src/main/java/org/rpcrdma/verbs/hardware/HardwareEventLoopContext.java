@@ -31,9 +31,9 @@ public final class HardwareEventLoopContext implements VerbsContext {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(HardwareEventLoopContext.class);
 
-    private final NativeDevice device;
+    private final NativeEventLoopDevice device;
     private final ProviderSettings config;
-    private final EventLoopDevice loop;
+    private final HardwareContextResources loop;
 
     private final CompletionQueue completions;
     private int completionsPromised;
@@ -47,10 +47,10 @@ public final class HardwareEventLoopContext implements VerbsContext {
     /**
      * @param device belongs to this context, which closes it
      */
-    public HardwareEventLoopContext(NativeDevice device, ProviderSettings config) {
+    public HardwareEventLoopContext(NativeEventLoopDevice device, ProviderSettings config) {
         this.device = device;
         this.config = config;
-        loop = new EventLoopDevice(device, config);
+        loop = new HardwareContextResources(device, config);
         completions = new CompletionQueue(device, queuePairs);
     }
 

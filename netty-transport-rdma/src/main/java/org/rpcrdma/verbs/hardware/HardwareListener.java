@@ -25,7 +25,7 @@ final class HardwareListener implements Listener, CmEventHandler {
     private volatile boolean closed;
 
     HardwareListener(
-            NativeDevice device,
+            NativeEventLoopDevice device,
             Consumer<HardwareListener> onClose,
             InetSocketAddress address,
             int backlog,

@@ -19,7 +19,7 @@ final class HardwareQueuePair
                 HardwareConnectionStateMachine.Owner,
                 WindowBinder,
                 CompletionQueue.Target,
-                EventLoopDevice.ReceiveBatch {
+                HardwareContextResources.ReceiveBatch {
 
     /** Maker of queue pairs, which forgets those that are closed. */
     interface Owner {
@@ -35,7 +35,7 @@ final class HardwareQueuePair
     /** Time limit of operations that take microseconds on a working device. */
     private static final long UNBIND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final EventLoopDevice loop;
+    private final HardwareContextResources loop;
     private final CompletionQueue completions;
     private final Owner owner;
     private final QueuePairConfig size;
@@ -53,7 +53,7 @@ final class HardwareQueuePair
      * @param request that of a passive end, or {@code null}
      */
     HardwareQueuePair(
-            EventLoopDevice loop,
+            HardwareContextResources loop,
             CompletionQueue completions,
             Owner owner,
             QueuePairConfig size,

@@ -15,13 +15,13 @@ final class MemoryRegistrar {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(MemoryRegistrar.class);
 
-    private final NativeDevice device;
+    private final NativeEventLoopDevice device;
     private final RegistrationCache cache;
     private final IntObjectMap<NativeRegion> byLocalKey = new IntObjectHashMap<>();
     private final int local;
     private long bytes;
 
-    MemoryRegistrar(NativeDevice device, long cacheLimit) {
+    MemoryRegistrar(NativeEventLoopDevice device, long cacheLimit) {
         this.device = device;
         local =
                 device.capabilities().remoteInvalidation()

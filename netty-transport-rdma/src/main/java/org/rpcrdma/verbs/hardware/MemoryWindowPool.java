@@ -7,11 +7,11 @@ import java.util.ArrayDeque;
 /** The memory windows of a context that are not bound: at most as many as were bound at a time. */
 final class MemoryWindowPool {
 
-    private final NativeDevice device;
+    private final NativeEventLoopDevice device;
     private final ArrayDeque<WindowExposure> unbound = new ArrayDeque<>();
     private int inUse;
 
-    MemoryWindowPool(NativeDevice device) {
+    MemoryWindowPool(NativeEventLoopDevice device) {
         this.device = device;
     }
 

@@ -7,17 +7,17 @@ import java.net.InetSocketAddress;
 /** An identifier of the connection manager: of a connection, or of a listener. */
 public interface NativeCmId {
 
-    /** Sets the target of later events, delivered by {@link NativeDevice#deliverEvents}. */
+    /** Sets the target of later events, delivered by {@link NativeEventLoopDevice#deliverEvents}. */
     void target(CmEventHandler target);
 
     /**
      * Hands the identifier of a request to another event loop, which takes it; its events are delivered there from
      * now on.
      */
-    void adopt(NativeDevice loop, CmEventHandler target) throws IOException;
+    void adopt(NativeEventLoopDevice loop, CmEventHandler target) throws IOException;
 
     /** Whether the identifier is bound to the same device. */
-    boolean isOn(NativeDevice device) throws IOException;
+    boolean isOn(NativeEventLoopDevice device) throws IOException;
 
     void bind(InetSocketAddress local) throws IOException;
 
@@ -44,7 +44,7 @@ public interface NativeCmId {
      * @param receives depth of the receive queue, at least 1
      * @param ranges the most ranges of a work request of the send queue
      */
-    NativeQueuePair createQueuePair(NativeDevice loop, int sends, int receives, int ranges)
+    NativeQueuePair createQueuePair(NativeEventLoopDevice loop, int sends, int receives, int ranges)
             throws IOException;
 
     void connect(ConnectionParameters parameters) throws IOException;

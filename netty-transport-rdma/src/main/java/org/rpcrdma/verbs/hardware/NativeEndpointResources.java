@@ -21,7 +21,7 @@ final class NativeEndpointResources {
 
     private static final byte[] NO_DATA = {};
 
-    private final EventLoopDevice loop;
+    private final HardwareContextResources loop;
     private final QueuePairConfig size;
 
     /** The request of a passive end. */
@@ -42,7 +42,9 @@ final class NativeEndpointResources {
 
     /** @param request that of a passive end, or {@code null} */
     NativeEndpointResources(
-            EventLoopDevice loop, QueuePairConfig size, HardwareConnectionRequest request) {
+            HardwareContextResources loop,
+            QueuePairConfig size,
+            HardwareConnectionRequest request) {
         this.loop = loop;
         this.size = size;
         this.request = request;

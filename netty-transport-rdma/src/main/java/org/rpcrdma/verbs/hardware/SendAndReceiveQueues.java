@@ -17,7 +17,7 @@ final class SendAndReceiveQueues {
 
     /** @param whenHandlerFails called with what the handler throws, while queues are as after the completion */
     SendAndReceiveQueues(
-            EventLoopDevice loop,
+            HardwareContextResources loop,
             QueuePairConfig size,
             int serial,
             QueuePairHandler handler,

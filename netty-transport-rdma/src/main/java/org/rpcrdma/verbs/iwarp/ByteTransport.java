@@ -14,7 +14,7 @@ import java.nio.channels.ScatteringByteChannel;
 interface ByteTransport extends ScatteringByteChannel, GatheringByteChannel {
 
     /** Sets the listener. */
-    void carry(ByteTransportListener user);
+    void carry(ByteTransportEventHandler user);
 
     /** Sets the events of interest. */
     void await(boolean bytes, boolean room);

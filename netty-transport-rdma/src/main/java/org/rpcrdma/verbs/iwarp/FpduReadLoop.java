@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.rdmap.RdmapReceiver;
 
 /**
@@ -54,7 +54,7 @@ final class FpduReadLoop {
             IwarpContextResources loop,
             RdmapReceiver receiver,
             ScatteringByteChannel transport,
-            MpaNegotiationResult agreed) {
+            MpaNegotiation agreed) {
         this.loop = loop;
         this.receiver = receiver;
         CRC32C crc = agreed.crc() ? loop.crc : null;

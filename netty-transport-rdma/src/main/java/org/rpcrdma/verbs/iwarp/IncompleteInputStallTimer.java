@@ -13,8 +13,8 @@ import java.util.function.Predicate;
 final class IncompleteInputStallTimer implements DeadlineTask {
 
     private final DeadlineTaskQueue timers;
-    private final Collection<RunQueueStream> streams;
-    private final Predicate<RunQueueStream> look;
+    private final Collection<OpenStreamRunQueueEntry> streams;
+    private final Predicate<OpenStreamRunQueueEntry> look;
     private final long interval;
     private boolean isOn;
     private long deadline;
@@ -25,8 +25,8 @@ final class IncompleteInputStallTimer implements DeadlineTask {
      */
     IncompleteInputStallTimer(
             DeadlineTaskQueue timers,
-            Collection<RunQueueStream> streams,
-            Predicate<RunQueueStream> look,
+            Collection<OpenStreamRunQueueEntry> streams,
+            Predicate<OpenStreamRunQueueEntry> look,
             Duration limit) {
         this.timers = timers;
         this.streams = streams;
@@ -59,7 +59,7 @@ final class IncompleteInputStallTimer implements DeadlineTask {
     /** Looks at all streams; returns whether something is begun on one of them. */
     boolean checkStreams() {
         boolean isBegun = false;
-        for (RunQueueStream stream : List.copyOf(streams)) {
+        for (OpenStreamRunQueueEntry stream : List.copyOf(streams)) {
             isBegun |= look.test(stream);
         }
         return isBegun;

@@ -8,7 +8,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.rpcrdma.verbs.ConnectionRequest;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.shared.PrivateDataTrailer;
@@ -146,8 +146,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     /** Sends the Reply that rejects, as far as the socket takes it, which is empty so far, and closes. */
     static void refuse(SocketChannel channel, MpaStartupFrame request, byte[] privateData) {
         try {
-            channel.write(
-                    ByteBuffer.wrap(MpaNegotiationResult.rejection(request, privateData).encode()));
+            channel.write(ByteBuffer.wrap(MpaNegotiation.rejection(request, privateData).encode()));
             channel.shutdownOutput();
         } catch (IOException e) {
             // The peer has disconnected.

@@ -85,12 +85,12 @@ final class IwarpContextResources {
         return new SharedMemoryByteTransport(poller.rings(), channel, key, shared);
     }
 
-    void add(RunQueueStream stream) {
+    void add(OpenStreamRunQueueEntry stream) {
         streams.add(stream);
         counters.connectionsOpened++;
     }
 
-    void remove(RunQueueStream stream) {
+    void remove(OpenStreamRunQueueEntry stream) {
         if (streams.remove(stream)) {
             counters.connectionsEnded++;
         }

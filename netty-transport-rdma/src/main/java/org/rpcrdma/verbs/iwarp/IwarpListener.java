@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 
 /** Accepts TCP connections, and reports those whose MPA Request is complete. */
@@ -23,7 +23,7 @@ final class IwarpListener
                 PausedListeners.Acceptor,
                 SelectionKeyHandler,
                 DeadlineTask,
-                QueuedEventHandler,
+                DequeuedEventHandler,
                 AutoCloseable {
 
     private static final int ACCEPTS_PER_POLL = 64;
@@ -148,7 +148,7 @@ final class IwarpListener
     /** The MPA Request of a connection is complete. */
     @Override
     public void requested(SocketChannel accepted, MpaStartupFrame request) throws IOException {
-        String objection = MpaNegotiationResult.objection(request, loop.config.mpa());
+        String objection = MpaNegotiation.objection(request, loop.config.mpa());
         IwarpConnectionRequest asked =
                 new IwarpConnectionRequest(
                         loop.poller, loop.config.mpa(), pending, accepted, request);

@@ -14,7 +14,7 @@ import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
 import org.rpcrdma.verbs.iwarp.rdmap.InboundReads;
@@ -28,7 +28,7 @@ import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 
 /** The verbs face of a connection: its queues, its exposed memory, and how it begins and ends. */
 final class IwarpQueuePair
-        implements QueuePair, MpaInitiatorStartup.Owner, StreamOwner, AutoCloseable {
+        implements QueuePair, MpaInitiatorStartup.Owner, StreamQueuePair, AutoCloseable {
 
     static final int MAX_READ_DEPTH = 128;
 
@@ -50,7 +50,7 @@ final class IwarpQueuePair
     private final InboundReads inboundReads;
     private final OutboundReads outboundReads;
     private final QueuePairExposures exposures;
-    private final QueuePairSocketSetup socket = new QueuePairSocketSetup();
+    private final QueuePairTcpSocket socket = new QueuePairTcpSocket();
 
     private State state;
     private long connectNanos;
@@ -133,9 +133,8 @@ final class IwarpQueuePair
         MpaStartupFrame frame = request.frame();
         MpaStartupSettings options = loop.config.mpa();
         byte[] checked = options.checked(privateData, frame.enhanced());
-        MpaNegotiationResult agreed =
-                MpaNegotiationResult.respond(
-                        frame, options, size.inboundReads(), size.outboundReads());
+        MpaNegotiation agreed =
+                MpaNegotiation.respond(frame, options, size.inboundReads(), size.outboundReads());
         SocketChannel channel = request.channel();
         SharedMemoryNegotiation.Joined joined = null;
         try {
@@ -171,7 +170,7 @@ final class IwarpQueuePair
             SocketChannel channel,
             SelectionKey key,
             SharedRingFile shared,
-            MpaNegotiationResult agreed,
+            MpaNegotiation agreed,
             byte[] privateData) {
         try {
             socket.established(channel);
@@ -189,12 +188,12 @@ final class IwarpQueuePair
             SocketChannel channel,
             SelectionKey key,
             SharedRingFile shared,
-            MpaNegotiationResult agreed,
+            MpaNegotiation agreed,
             boolean initiator) {
         inboundReads.depth(agreed.ird());
         outboundReads.depth(agreed.ord());
         ByteTransport carrier = loop.byteTransport(channel, key, shared);
-        MpaNegotiationResult rules = shared == null ? agreed : agreed.withoutTcp();
+        MpaNegotiation rules = shared == null ? agreed : agreed.withoutTcp();
         try {
             stream = new IwarpStream(loop, this, carrier, rules, initiator);
         } catch (RuntimeException | Error e) {

@@ -10,7 +10,7 @@ import org.rpcrdma.verbs.iwarp.memory.IwarpExposure;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MarkedFpduSender;
 import org.rpcrdma.verbs.iwarp.mpa.MpaError;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.rdmap.LocalAccessException;
@@ -26,7 +26,8 @@ import org.rpcrdma.verbs.iwarp.rdmap.TerminatedException;
  * A connection in full operation: moves bytes between a carrier and the two halves of the stream, and ends it by the
  * rules of RFC 5040, 6.
  */
-final class IwarpStream implements ByteTransportListener, RunQueueStream, DeadlineTask {
+final class IwarpStream
+        implements ByteTransportEventHandler, OpenStreamRunQueueEntry, DeadlineTask {
 
     private static final long SEND_BUDGET = 1024 * 1024;
 
@@ -40,7 +41,7 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
     }
 
     private final IwarpContextResources loop;
-    private final StreamOwner owner;
+    private final StreamQueuePair owner;
     private final ByteTransport carrier;
 
     private final FpduReadLoop fpdusIn;
@@ -64,9 +65,9 @@ final class IwarpStream implements ByteTransportListener, RunQueueStream, Deadli
      */
     IwarpStream(
             IwarpContextResources loop,
-            StreamOwner owner,
+            StreamQueuePair owner,
             ByteTransport carrier,
-            MpaNegotiationResult agreed,
+            MpaNegotiation agreed,
             boolean maySend) {
         this.loop = loop;
         this.owner = owner;

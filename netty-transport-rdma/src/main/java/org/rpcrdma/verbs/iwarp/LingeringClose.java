@@ -9,7 +9,7 @@ import java.nio.ByteBuffer;
  * until the peer's end, or until the peer has accepted no byte for the drain time-out. Closed at once, a socket with
  * unread input is reset, and the reset can overtake the last message, and all that was sent before it.
  */
-final class LingeringClose implements ByteTransportListener, DeadlineTask, AutoCloseable {
+final class LingeringClose implements ByteTransportEventHandler, DeadlineTask, AutoCloseable {
 
     /** How often a peer may have the drain time anew by taking a few bytes. */
     private static final int MOST_DRAINS = 10;

@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.mpa.Markers;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrameReader;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupSettings;
@@ -36,7 +36,7 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
                 SocketChannel channel,
                 SelectionKey key,
                 SharedRingFile shared,
-                MpaNegotiationResult agreed,
+                MpaNegotiation agreed,
                 byte[] privateData);
 
         void connectFailed(Throwable cause);
@@ -70,7 +70,7 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
         this.timeoutNanos = timeoutNanos;
         MpaStartupSettings options = loop.config.mpa();
         this.request =
-                MpaNegotiationResult.request(
+                MpaNegotiation.request(
                         options,
                         size.inboundReads(),
                         size.outboundReads(),
@@ -180,8 +180,7 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
             throw new RejectedException(
                     "The peer " + remote + " rejected the connection", privateData());
         }
-        MpaNegotiationResult agreed =
-                MpaNegotiationResult.conclude(request, reply, loop.config.mpa());
+        MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, loop.config.mpa());
         SharedRingFile shared = offered == null ? null : offered.answered(reply.privateData());
         byte[] privateData = privateData();
         offered = null;

@@ -9,11 +9,11 @@ import java.util.Set;
 /** The open streams of one context, and the queue of those among them that wait for a turn in the next poll. */
 final class OpenStreamRunQueue {
 
-    private final Set<RunQueueStream> open = new LinkedHashSet<>();
-    private final ArrayDeque<RunQueueStream> broken = new ArrayDeque<>();
+    private final Set<OpenStreamRunQueueEntry> open = new LinkedHashSet<>();
+    private final ArrayDeque<OpenStreamRunQueueEntry> broken = new ArrayDeque<>();
 
     /** Streams with a message that waits for memory. */
-    private final Set<RunQueueStream> held = new LinkedHashSet<>();
+    private final Set<OpenStreamRunQueueEntry> held = new LinkedHashSet<>();
 
     /** FPDUs that have arrived in part. */
     final IncompleteInputStallTimer frames;
@@ -24,29 +24,35 @@ final class OpenStreamRunQueue {
     OpenStreamRunQueue(DeadlineTaskQueue timers, IwarpConfig config) {
         frames =
                 new IncompleteInputStallTimer(
-                        timers, open, RunQueueStream::checkFrameStall, config.frameTimeout());
+                        timers,
+                        open,
+                        OpenStreamRunQueueEntry::checkFrameStall,
+                        config.frameTimeout());
         messages =
                 new IncompleteInputStallTimer(
-                        timers, open, RunQueueStream::checkMessageStall, config.messageTimeout());
+                        timers,
+                        open,
+                        OpenStreamRunQueueEntry::checkMessageStall,
+                        config.messageTimeout());
     }
 
-    void add(RunQueueStream stream) {
+    void add(OpenStreamRunQueueEntry stream) {
         open.add(stream);
     }
 
     /** Returns whether it was there. */
-    boolean remove(RunQueueStream stream) {
+    boolean remove(OpenStreamRunQueueEntry stream) {
         held.remove(stream);
         return open.remove(stream);
     }
 
-    /** Has {@link RunQueueStream#resolveBroken} called by the next poll. */
-    void broken(RunQueueStream stream) {
+    /** Has {@link OpenStreamRunQueueEntry#resolveBroken} called by the next poll. */
+    void broken(OpenStreamRunQueueEntry stream) {
         broken.add(stream);
     }
 
-    /** Has {@link RunQueueStream#tryPlaceHeld} called until it tells that nothing waits. */
-    void hold(RunQueueStream stream) {
+    /** Has {@link OpenStreamRunQueueEntry#tryPlaceHeld} called until it tells that nothing waits. */
+    void hold(OpenStreamRunQueueEntry stream) {
         held.add(stream);
     }
 
@@ -69,7 +75,7 @@ final class OpenStreamRunQueue {
     }
 
     private void retryHeld() {
-        for (RunQueueStream stream : List.copyOf(held)) {
+        for (OpenStreamRunQueueEntry stream : List.copyOf(held)) {
             if (!stream.tryPlaceHeld()) {
                 held.remove(stream);
             }
@@ -77,7 +83,7 @@ final class OpenStreamRunQueue {
     }
 
     void detachAll() {
-        for (RunQueueStream stream : open) {
+        for (OpenStreamRunQueueEntry stream : open) {
             stream.detach();
         }
     }

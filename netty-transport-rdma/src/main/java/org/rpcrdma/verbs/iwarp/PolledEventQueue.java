@@ -9,8 +9,8 @@ import java.util.Arrays;
  */
 final class PolledEventQueue {
 
-    private QueuedEventHandler[] targets = new QueuedEventHandler[256];
-    private QueuedEventHandler.Kind[] kinds = new QueuedEventHandler.Kind[256];
+    private DequeuedEventHandler[] targets = new DequeuedEventHandler[256];
+    private DequeuedEventHandler.Kind[] kinds = new DequeuedEventHandler.Kind[256];
     private Object[] arguments = new Object[256];
     private long[] ids = new long[256];
     private int[] lengths = new int[256];
@@ -22,13 +22,13 @@ final class PolledEventQueue {
         return head == tail;
     }
 
-    void add(QueuedEventHandler target, QueuedEventHandler.Kind kind, Object argument) {
+    void add(DequeuedEventHandler target, DequeuedEventHandler.Kind kind, Object argument) {
         add(target, kind, argument, 0, 0, 0);
     }
 
     void add(
-            QueuedEventHandler target,
-            QueuedEventHandler.Kind kind,
+            DequeuedEventHandler target,
+            DequeuedEventHandler.Kind kind,
             Object argument,
             long id,
             int length,
@@ -50,7 +50,7 @@ final class PolledEventQueue {
         int delivered = 0;
         while (delivered < budget && head != tail) {
             int slot = head++ & (ids.length - 1);
-            QueuedEventHandler target = targets[slot];
+            DequeuedEventHandler target = targets[slot];
             Object argument = arguments[slot];
             targets[slot] = null;
             arguments[slot] = null;

@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.iwarp.rdmap.WorkCompletionHandler;
  * end of the connection is delivered behind the last completion.
  */
 final class QueuePairEvents
-        implements QueuedEventHandler, WorkCompletionHandler, OnDemandInboundMemorySupplier {
+        implements DequeuedEventHandler, WorkCompletionHandler, OnDemandInboundMemorySupplier {
 
     private static final InternalLogger LOGGER =
             InternalLoggerFactory.getInstance(QueuePairEvents.class);

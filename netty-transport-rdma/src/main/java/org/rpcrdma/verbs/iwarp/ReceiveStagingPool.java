@@ -4,8 +4,8 @@ package org.rpcrdma.verbs.iwarp;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.iwarp.mpa.AbstractStagingBufferReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
-import org.rpcrdma.verbs.iwarp.mpa.StagingBufferReceiver;
 
 /**
  * Lends the streams of one thread the buffers that they receive into, within the budget for direct memory. Where that
@@ -44,7 +44,7 @@ final class ReceiveStagingPool {
     }
 
     /** Gives a buffer to a reader that is about to receive, if it has none. */
-    void lend(StagingBufferReceiver reader) {
+    void lend(AbstractStagingBufferReceiver reader) {
         if (reader.hasStaging()) {
             return;
         }
@@ -65,9 +65,9 @@ final class ReceiveStagingPool {
      * Takes the buffer of a reader back that has received. It may keep one with much in it, which would have to be
      * copied, as long as only a few do: a peer that sends half an FPDU and no more pins what it has sent.
      */
-    void takeBack(StagingBufferReceiver reader) {
+    void takeBack(AbstractStagingBufferReceiver reader) {
         boolean stays =
-                reader.staged() > StagingBufferReceiver.FEW_BYTES
+                reader.staged() > AbstractStagingBufferReceiver.FEW_BYTES
                         && lent <= KEPT
                         && reader.lent() != null
                         && reader.lent().isDirect();
@@ -77,7 +77,7 @@ final class ReceiveStagingPool {
     }
 
     /** Takes the buffer of a reader back that receives no more. */
-    void drop(StagingBufferReceiver reader) {
+    void drop(AbstractStagingBufferReceiver reader) {
         give(reader.dropStaging());
     }
 

@@ -27,7 +27,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     private final SharedRingFile memory;
     private final RingReader in;
     private final RingWriter out;
-    private ByteTransportListener user;
+    private ByteTransportEventHandler user;
     private boolean wantsBytes;
     private boolean wantsRoom;
     private boolean isAwake;
@@ -64,7 +64,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     }
 
     @Override
-    public void carry(ByteTransportListener next) {
+    public void carry(ByteTransportEventHandler next) {
         user = next;
     }
 

@@ -14,7 +14,7 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
     private final InterfaceMtuCache mtu;
     private final SocketChannel channel;
     private final SelectionKey key;
-    private ByteTransportListener user;
+    private ByteTransportEventHandler user;
 
     TcpByteTransport(
             BusyTcpPollSet busy, InterfaceMtuCache mtu, SocketChannel channel, SelectionKey key) {
@@ -26,7 +26,7 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
     }
 
     @Override
-    public void carry(ByteTransportListener next) {
+    public void carry(ByteTransportEventHandler next) {
         user = next;
         busy.remove(this);
     }

@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 final class AsyncEventRouter {
 
-    private record Owner(FfmDevice loop, long id) {}
+    private record Owner(FfmEventLoopDevice loop, long id) {}
 
     /** By the address of the queue pair. */
     private static final Map<Long, Owner> OWNERS = new ConcurrentHashMap<>();
@@ -19,7 +19,7 @@ final class AsyncEventRouter {
 
     private AsyncEventRouter() {}
 
-    static void add(long queuePair, FfmDevice loop, long id) {
+    static void add(long queuePair, FfmEventLoopDevice loop, long id) {
         OWNERS.put(queuePair, new Owner(loop, id));
     }
 

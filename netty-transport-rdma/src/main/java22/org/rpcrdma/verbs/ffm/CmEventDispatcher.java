@@ -15,13 +15,13 @@ final class CmEventDispatcher {
 
     private record Known(FfmCmId id, CmEventHandler target) {}
 
-    private final FfmDevice loop;
+    private final FfmEventLoopDevice loop;
     private final FfmLocalDevice device;
 
     /** By the address of the identifier. */
     private final LongObjectMap<Known> known = new LongObjectHashMap<>();
 
-    CmEventDispatcher(FfmDevice loop, FfmLocalDevice device) {
+    CmEventDispatcher(FfmEventLoopDevice loop, FfmLocalDevice device) {
         this.loop = loop;
         this.device = device;
     }

@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.hardware.CmEvent;
 import org.rpcrdma.verbs.hardware.CmEventHandler;
 import org.rpcrdma.verbs.hardware.ConnectionParameters;
 import org.rpcrdma.verbs.hardware.NativeCmId;
-import org.rpcrdma.verbs.hardware.NativeDevice;
+import org.rpcrdma.verbs.hardware.NativeEventLoopDevice;
 import org.rpcrdma.verbs.hardware.NativeQueuePair;
 
 /**
@@ -35,7 +35,7 @@ final class FfmCmId implements NativeCmId {
     /** What a rejection carries on every kind of device. */
     private static final int MAX_REJECT_DATA = 148;
 
-    private FfmDevice loop;
+    private FfmEventLoopDevice loop;
     private long pointer;
     private FfmQueuePair queuePair;
 
@@ -46,7 +46,7 @@ final class FfmCmId implements NativeCmId {
     private CompletableFuture<Void> elsewhere;
 
     /** @param isRequest made by a request, which keeps the event loop's share of the device until somebody takes it */
-    FfmCmId(FfmDevice loop, long pointer, boolean isRequest) {
+    FfmCmId(FfmEventLoopDevice loop, long pointer, boolean isRequest) {
         if (isRequest) {
             loop.retain();
         }
@@ -65,9 +65,9 @@ final class FfmCmId implements NativeCmId {
     }
 
     @Override
-    public void adopt(NativeDevice adopter, CmEventHandler target) throws IOException {
-        FfmDevice from = loop;
-        FfmDevice to = (FfmDevice) adopter;
+    public void adopt(NativeEventLoopDevice adopter, CmEventHandler target) throws IOException {
+        FfmEventLoopDevice from = loop;
+        FfmEventLoopDevice to = (FfmEventLoopDevice) adopter;
         long moved = pointer;
         isRequest = false;
         loop = to;
@@ -86,8 +86,9 @@ final class FfmCmId implements NativeCmId {
     }
 
     @Override
-    public boolean isOn(NativeDevice device) {
-        return CMemory.getLong(pointer + StructLayouts.ID_VERBS) == ((FfmDevice) device).context();
+    public boolean isOn(NativeEventLoopDevice device) {
+        return CMemory.getLong(pointer + StructLayouts.ID_VERBS)
+                == ((FfmEventLoopDevice) device).context();
     }
 
     @Override
@@ -142,8 +143,8 @@ final class FfmCmId implements NativeCmId {
     }
 
     @Override
-    public NativeQueuePair createQueuePair(NativeDevice owner, int sends, int receives, int ranges)
-            throws IOException {
+    public NativeQueuePair createQueuePair(
+            NativeEventLoopDevice owner, int sends, int receives, int ranges) throws IOException {
         long attributes = loop.scratch();
         CMemory.clear(attributes, StructLayouts.QP_INIT_SIZE);
         CMemory.putLong(attributes + StructLayouts.QP_INIT_SEND_CQ, loop.queue());
@@ -201,7 +202,7 @@ final class FfmCmId implements NativeCmId {
         MemorySegment memory =
                 Arena.ofAuto().allocate(StructLayouts.PARAM_SIZE + parameters.privateData().length);
         put(memory.address(), parameters);
-        FfmDevice waiting = loop;
+        FfmEventLoopDevice waiting = loop;
         long connecting = pointer;
         return BlockingCallThreads.run(
                 () -> {
@@ -293,7 +294,7 @@ final class FfmCmId implements NativeCmId {
                         Errno.text(loop.library().errno()));
             }
         } else {
-            FfmDevice user = loop;
+            FfmEventLoopDevice user = loop;
             user.retain();
             BlockingCallThreads.runAfter(
                     elsewhere,

@@ -23,7 +23,7 @@ final class FfmProviderFactory implements Ffm.Entrance {
     static VerbsContext open(FfmConfig config, Supplier<NativeFunctions> libraries)
             throws IOException {
         return new HardwareEventLoopContext(
-                new FfmDevice(config, libraries),
+                new FfmEventLoopDevice(config, libraries),
                 new ProviderSettings(
                         FfmConfig.PREFIX,
                         "device",

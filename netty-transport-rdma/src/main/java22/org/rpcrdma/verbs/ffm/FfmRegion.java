@@ -7,10 +7,10 @@ import org.rpcrdma.verbs.hardware.NativeRegion;
 /** An {@code ibv_mr}. */
 final class FfmRegion extends NativeRegion {
 
-    private final FfmDevice device;
+    private final FfmEventLoopDevice device;
     private final long pointer;
 
-    FfmRegion(FfmDevice device, long address, int length, long pointer) {
+    FfmRegion(FfmEventLoopDevice device, long address, int length, long pointer) {
         super(
                 address,
                 length,

@@ -19,9 +19,9 @@ import org.rpcrdma.verbs.disni.software.SoftwareRdmaProvider;
 class DisniCmIdTest {
 
     /** Keeps the thread of the events. */
-    private DisniDevice other;
+    private DisniEventLoopDevice other;
 
-    private DisniDevice device;
+    private DisniEventLoopDevice device;
     private DisniCmId listener;
 
     @BeforeEach
@@ -34,8 +34,9 @@ class DisniCmIdTest {
         listener.listen(1);
     }
 
-    private static DisniDevice open() throws Exception {
-        return new DisniDevice(new DisniConfig(InetAddress.getLoopbackAddress(), 64, 0, 2000));
+    private static DisniEventLoopDevice open() throws Exception {
+        return new DisniEventLoopDevice(
+                new DisniConfig(InetAddress.getLoopbackAddress(), 64, 0, 2000));
     }
 
     @AfterEach

@@ -11,7 +11,7 @@ import java.util.List;
 import org.rpcrdma.verbs.DeviceCapabilities;
 
 /** Memory, windows and completions without a device; connections there are none. */
-final class FakeDevice implements NativeDevice {
+final class FakeDevice implements NativeEventLoopDevice {
 
     /** The work requests that are complete, all with success. */
     final ArrayDeque<Long> completions = new ArrayDeque<>();

@@ -146,8 +146,8 @@ class HardwareQueuePairTest {
     @ParameterizedTest
     @MethodSource("errors")
     void anErrorOfADeferredTaskCostsNoOtherTask(Error error) {
-        EventLoopDevice loop =
-                new EventLoopDevice(
+        HardwareContextResources loop =
+                new HardwareContextResources(
                         new FakeDevice(), new ProviderSettings("test.", "device", 0, 1));
         List<String> done = new ArrayList<>();
         loop.later(

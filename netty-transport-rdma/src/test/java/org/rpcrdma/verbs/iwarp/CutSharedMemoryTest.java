@@ -226,7 +226,7 @@ class CutSharedMemoryTest {
                             awake, channel, channel.register(selector, 0), memory);
             List<Exception> told = new ArrayList<>();
             carrier.carry(
-                    new ByteTransportListener() {
+                    new ByteTransportEventHandler() {
                         @Override
                         public boolean readAvailable() {
                             throw new AssertionError("nothing can be read");

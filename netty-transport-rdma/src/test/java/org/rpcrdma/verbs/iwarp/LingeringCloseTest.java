@@ -95,13 +95,13 @@ class LingeringCloseTest {
     /** Takes one byte at a time, and always has one to read. */
     private static final class SlowTransport implements ByteTransport {
 
-        private ByteTransportListener user;
+        private ByteTransportEventHandler user;
         private boolean isFull;
         private boolean isShutDown;
         private boolean isClosed;
 
         @Override
-        public void carry(ByteTransportListener next) {
+        public void carry(ByteTransportEventHandler next) {
             user = next;
         }
 

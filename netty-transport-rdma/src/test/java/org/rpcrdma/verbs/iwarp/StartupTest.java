@@ -40,7 +40,7 @@ import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
-import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiationResult;
+import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
 
@@ -458,7 +458,7 @@ class StartupTest {
                             }
                         });
         MpaStartupFrame frame =
-                MpaNegotiationResult.request(PLAIN.mpa(), 1, 1, PLAIN.mpa().checked(NOTHING, true));
+                MpaNegotiation.request(PLAIN.mpa(), 1, 1, PLAIN.mpa().checked(NOTHING, true));
         IwarpConnectionRequest request =
                 new IwarpConnectionRequest(
                         context.loop.poller,

@@ -14,7 +14,7 @@ class TrafficClassTest {
 
     @Test
     void itIsSetWhenThereIsAConnectionAndWhenItChanges() throws Exception {
-        QueuePairSocketSetup socket = new QueuePairSocketSetup();
+        QueuePairTcpSocket socket = new QueuePairTcpSocket();
         try (SocketChannel connection = SocketChannel.open()) {
             socket.trafficClass(EXPEDITED);
             socket.connection(connection);
@@ -26,7 +26,7 @@ class TrafficClassTest {
 
     @Test
     void theDefaultOfTheSystemStaysWhereNobodyHasSetIt() throws Exception {
-        QueuePairSocketSetup socket = new QueuePairSocketSetup();
+        QueuePairTcpSocket socket = new QueuePairTcpSocket();
         try (SocketChannel connection = SocketChannel.open()) {
             connection.setOption(StandardSocketOptions.IP_TOS, 8);
             socket.connection(connection);

@@ -49,7 +49,7 @@ public final class RdmaIoHandler implements IoHandler {
     private IoHandlerContext context;
 
     /** {@code null} before the first NIO channel. */
-    private NioSelectorThread nio;
+    private UserNioChannelSelectorThread nio;
 
     private boolean isShuttingDown;
 
@@ -154,7 +154,7 @@ public final class RdmaIoHandler implements IoHandler {
             return new RdmaIoRegistration();
         }
         if (nio == null) {
-            nio = new NioSelectorThread(loop, () -> poller.wakeup(false));
+            nio = new UserNioChannelSelectorThread(loop, () -> poller.wakeup(false));
         }
         return nio.register(handle);
     }

@@ -13,7 +13,7 @@ import java.util.zip.CRC32C;
  * remains of a large payload is read straight to its target. When it is on, nothing is placed before the CRC of the
  * whole FPDU was verified (RFC 5044, 4.4).
  */
-public final class FpduReceiver extends StagingBufferReceiver {
+public final class FpduReceiver extends AbstractStagingBufferReceiver {
 
     /** From this many payload bytes on a read goes straight to the target. Below, the copy is cheaper. */
     private static final int DIRECT_MIN = 2048;

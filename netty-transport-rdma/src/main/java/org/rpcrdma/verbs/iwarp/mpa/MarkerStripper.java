@@ -13,7 +13,8 @@ import java.util.zip.CRC32C;
  * <p>It hands out whole FPDUs only, each after its CRC and its markers were checked, so the receiver behind it checks
  * no CRC. The bytes of the CRC field pass through unchanged.
  */
-public final class MarkerStripper extends StagingBufferReceiver implements ScatteringByteChannel {
+public final class MarkerStripper extends AbstractStagingBufferReceiver
+        implements ScatteringByteChannel {
 
     private final ReadableByteChannel channel;
     private final CRC32C crc;

@@ -161,15 +161,15 @@ class MpaStartupFuzzTest extends FuzzTarget {
     private static void checkResponder(
             MpaStartupFrame request, MpaStartupSettings options, int ird, int ord)
             throws IOException {
-        String objection = MpaNegotiationResult.objection(request, options);
+        String objection = MpaNegotiation.objection(request, options);
         assertThat(objection != null).isEqualTo(request.crc() && options.crc() == CrcPolicy.OFF);
-        MpaStartupFrame rejection = again(MpaNegotiationResult.rejection(request, new byte[] {1}));
+        MpaStartupFrame rejection = again(MpaNegotiation.rejection(request, new byte[] {1}));
         assertThat(rejection.rejected()).isTrue();
         assertThat(rejection.privateData()).containsExactly(1);
         if (objection != null) {
             return;
         }
-        MpaNegotiationResult agreed = MpaNegotiationResult.respond(request, options, ird, ord);
+        MpaNegotiation agreed = MpaNegotiation.respond(request, options, ird, ord);
         assertThat(agreed.crc()).isEqualTo(request.crc() || options.crc() == CrcPolicy.REQUIRE);
         assertThat(agreed.markersIn()).isEqualTo(options.markers());
         assertThat(agreed.markersOut()).isEqualTo(request.markers());
@@ -181,7 +181,7 @@ class MpaStartupFuzzTest extends FuzzTarget {
         // could send.
         MpaStartupSettings taking = new MpaStartupSettings(2, CrcPolicy.ACCEPT, false, Set.of(), 0);
         try {
-            MpaNegotiationResult concluded = MpaNegotiationResult.conclude(request, reply, taking);
+            MpaNegotiation concluded = MpaNegotiation.conclude(request, reply, taking);
             assertThat(concluded.crc()).isEqualTo(agreed.crc());
             assertThat(concluded.markersIn()).isEqualTo(agreed.markersOut());
             assertThat(concluded.markersOut()).isEqualTo(agreed.markersIn());
@@ -204,12 +204,12 @@ class MpaStartupFuzzTest extends FuzzTarget {
 
     private static void checkInitiator(
             MpaStartupFrame reply, MpaStartupSettings options, int ird, int ord) {
-        MpaStartupFrame request = MpaNegotiationResult.request(options, ird, ord, new byte[0]);
+        MpaStartupFrame request = MpaNegotiation.request(options, ird, ord, new byte[0]);
         if (reply.rejected()) {
             return;
         }
         try {
-            MpaNegotiationResult agreed = MpaNegotiationResult.conclude(request, reply, options);
+            MpaNegotiation agreed = MpaNegotiation.conclude(request, reply, options);
             assertThat(agreed.crc()).isEqualTo(request.crc() || reply.crc());
             assertThat(agreed.crc() && options.crc() == CrcPolicy.OFF).isFalse();
             assertThat(agreed.ird()).isEqualTo(ird);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import org.rpcrdma.codec.internal.ObjectPool;
+import org.rpcrdma.codec.wire.TransportHeader;
+
+/**
+ * Pulls the long messages of version 1 in a Position Zero Read chunk that may be a call of the peer or a reply to an
+ * outbound call, and acts on the states of each {@link UnclassifiedLongMessageState}.
+ */
+final class UnclassifiedLongMessageReceiver {
+
+    private final ConnectionSharedState link;
+    private final RequesterState requester;
+    private final ResponderState responder;
+    private final InboundPullMemoryBudget pulls;
+    private final InboundChunkListValidator checks;
+    private final InboundMessageRefuser errors;
+    private final InboundCallAdmission calls;
+    private final InboundReplyReceiver replies;
+    private final ObjectPool<UnclassifiedLongMessageState> spares =
+            new ObjectPool<>(UnclassifiedLongMessageState::new);
+    private final InboundMessageReadListPull.Taker whenPulled = this::pulled;
+
+    UnclassifiedLongMessageReceiver(
+            RpcRdmaConnection connection,
+            InboundChunkListValidator checks,
+            InboundMessageRefuser errors,
+            InboundCallAdmission calls,
+            InboundReplyReceiver replies) {
+        link = connection.link();
+        requester = connection.requester();
+        responder = connection.responder();
+        pulls = connection.pulls();
+        this.checks = checks;
+        this.errors = errors;
+        this.calls = calls;
+        this.replies = replies;
+    }
+
+    /**
+     * Whether only the payload tells call from reply. A message that looks like a long call is a reply if the peer may
+     * not send long calls, or if the call with this XID is already in progress.
+     */
+    boolean covers(TransportHeader header) {
+        return header.version() == TransportHeader.VERSION_ONE
+                && isPulledReply(header)
+                && responder.isOpen()
+                && responder.call(header.xid()) == null
+                && pulls.unclassified(header.xid()) == null
+                && (link.takesChunks() || requester.call(header.xid()) == null);
+    }
+
+    /** Whether a long message in a Position Zero Read chunk may be a reply on this connection. */
+    boolean isPulledReply(TransportHeader header) {
+        return header.proc() == TransportHeader.RDMA_NOMSG
+                && header.reads().hasChunkAt(0)
+                && link.takesReadChunkReplies(header.version());
+    }
+
+    /**
+     * Receives a message for which {@link #covers} is true. Like a call, it may wait for memory; it has no credit yet,
+     * so the number of waiting messages is bounded by the credits.
+     */
+    void receive(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
+        boolean isAwaited = isReplyAwaited(header.xid());
+        InboundMessageRefusal refusal = errors.ofChunks(header, !isAwaited);
+        if (refusal != null) {
+            errors.refuse(ctx, header, refusal);
+            return;
+        }
+        InboundMessageReadListPull pull = pulls.ofCall(header.xid());
+        if (isAwaited) {
+            pull.awaited();
+        }
+        UnclassifiedLongMessageState unclassified = spares.take().begin(pull);
+        refusal = checks.call(message, header, payload, pull.layout());
+        switch (unclassified.headerChecked(refusal == null, isAwaited)) {
+            case REPLY -> {
+                end(unclassified).free();
+                handOn(ctx, replies.receive(ctx, message, header, payload));
+            }
+            case REFUSED -> {
+                end(unclassified).free();
+                errors.refuse(ctx, header, refusal);
+            }
+            default -> {
+                pull.header().swap(header);
+                UnclassifiedLongMessageState.Memory memory =
+                        firstMemory(ctx, unclassified, isAwaited);
+                proceed(ctx, unclassified, unclassified.memoryAsked(memory, isAwaited));
+            }
+        }
+    }
+
+    private boolean isReplyAwaited(int xid) {
+        return requester.unanswered(xid) != null;
+    }
+
+    private UnclassifiedLongMessageState.Memory firstMemory(
+            ChannelHandlerContext ctx, UnclassifiedLongMessageState message, boolean isAwaited) {
+        InboundMessageReadListPull pull = message.pull();
+        boolean mayWait = isAwaited || pulls.unclassified() < responder.credits.maximum;
+        if (mayWait && pulls.mustHold(pull)) {
+            pulls.hold(pull, () -> memoryIsBack(ctx, message));
+            return UnclassifiedLongMessageState.Memory.LATER;
+        }
+        if (pull.tryAllocate()) {
+            return UnclassifiedLongMessageState.Memory.TAKEN;
+        }
+        if (mayWait && !isAwaited && pulls.canFit(pull)) {
+            pulls.retry(pull, () -> memoryIsBack(ctx, message));
+            return UnclassifiedLongMessageState.Memory.LATER;
+        }
+        return UnclassifiedLongMessageState.Memory.NONE;
+    }
+
+    /** Memory was released for which a message waits; it may still not suffice. */
+    private void memoryIsBack(ChannelHandlerContext ctx, UnclassifiedLongMessageState message) {
+        InboundMessageReadListPull pull = message.pull();
+        boolean isAwaited = isReplyAwaited(pull.xid());
+        UnclassifiedLongMessageState.Memory memory = UnclassifiedLongMessageState.Memory.NONE;
+        if (pull.tryAllocate()) {
+            memory = UnclassifiedLongMessageState.Memory.TAKEN;
+        } else if (!isAwaited) {
+            pulls.retry(pull, () -> memoryIsBack(ctx, message));
+            memory = UnclassifiedLongMessageState.Memory.LATER;
+        }
+        UnclassifiedLongMessageState.State next = message.memoryAsked(memory, isAwaited);
+        proceed(ctx, message, next);
+        if (next == UnclassifiedLongMessageState.State.REPLY) {
+            ctx.fireChannelReadComplete();
+        }
+        link.flushes().flushRequested();
+    }
+
+    /** All Reads have ended. */
+    private void pulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull) {
+        UnclassifiedLongMessageState message = pulls.unclassified(pull.xid());
+        boolean isWhole = pull.isWhole();
+        proceed(ctx, message, message.pulled(isWhole, isWhole ? pull.memory().getInt(4) : 0));
+        if (isWhole) {
+            ctx.fireChannelReadComplete();
+            link.flushes().flushRequested();
+        }
+    }
+
+    /** Acts on the state that a message has entered. */
+    private void proceed(
+            ChannelHandlerContext ctx,
+            UnclassifiedLongMessageState message,
+            UnclassifiedLongMessageState.State state) {
+        InboundMessageReadListPull pull = message.pull();
+        int xid = pull.xid();
+        switch (state) {
+            case WAITING -> pulls.addUnclassified(message);
+            case PULLING -> {
+                pulls.addUnclassified(message);
+                pull.read(ctx, pull.header().reads(), null, whenPulled);
+            }
+            case CALL -> handOn(ctx, calls.take(end(message)));
+            case REPLY -> {
+                String notPulled = pull.isWhole() ? null : pull.noMemory();
+                handOn(ctx, replies.take(ctx, end(message), notPulled));
+            }
+            case REFUSED -> {
+                errors.refuse(
+                        ctx, pull.header(), InboundMessageRefusal.chunkError(pull.noMemory()));
+                end(message).free();
+            }
+            case LOST -> {
+                end(message).free();
+                link.report(xid, InboundMessageRefusal.readFailed());
+            }
+            default -> throw new IllegalStateException(state.toString());
+        }
+    }
+
+    /** Removes a message whose kind is known; a call may use its XID from now on. */
+    private InboundMessageReadListPull end(UnclassifiedLongMessageState message) {
+        InboundMessageReadListPull pull = message.pull();
+        pulls.removeUnclassified(message);
+        spares.give(message.begin(null));
+        return pull;
+    }
+
+    private static void handOn(ChannelHandlerContext ctx, Object call) {
+        if (call != null) {
+            ctx.fireChannelRead(call);
+        }
+    }
+}

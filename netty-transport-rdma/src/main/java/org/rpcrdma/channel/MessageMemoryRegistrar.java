@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import org.rpcrdma.channel.memory.RegisteredBufferPool;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
+import org.rpcrdma.verbs.MemoryRegion;
+import org.rpcrdma.verbs.QueuePair;
+
+/** Decides which memory of messages a device can use without a copy, and finds or creates its registration. */
+final class MessageMemoryRegistrar {
+
+    /**
+     * From this size on, registering unpooled memory for one work request costs less than copying it, on a device with
+     * cheap registration.
+     */
+    private static final int COPY_LIMIT = 16 << 10;
+
+    private final RegisteredBufferPool pool;
+    private final boolean cheapRegistration;
+
+    MessageMemoryRegistrar(RegisteredBufferPool pool, boolean cheapRegistration) {
+        this.pool = pool;
+        this.cheapRegistration = cheapRegistration;
+    }
+
+    /** Whether the buffer is direct and contiguous. */
+    static boolean isInOnePiece(ByteBuf buffer) {
+        return buffer.isDirect() && buffer.nioBufferCount() == 1;
+    }
+
+    /** The pool's registration that holds these bytes, or {@code null}. */
+    MemoryRegion pooled(ByteBuf buffer, int index, int length) {
+        if (buffer instanceof RegisteredByteBuf own && own.isOf(pool)) {
+            return own.registration(index, length);
+        }
+        return buffer.hasMemoryAddress()
+                ? pool.region(buffer.memoryAddress() + index, length)
+                : null;
+    }
+
+    /**
+     * Registers exactly these bytes until {@link MemoryRegion#deregister()}.
+     *
+     * @param buffer direct and in one piece
+     * @throws IllegalArgumentException if the buffer is read-only: devices register writable memory only
+     */
+    MemoryRegion register(ByteBuf buffer, int index, int length) {
+        if (buffer.isReadOnly()) {
+            throw new IllegalArgumentException(
+                    "buffer: " + buffer + " is read-only (expected: writable; copy it first)");
+        }
+        return pool.register(buffer, index, length);
+    }
+
+    /** The buffer itself if the device can use its memory, otherwise a copy of it. Takes the buffer over. */
+    ByteBuf sendable(ByteBuf buffer) {
+        int length = buffer.readableBytes();
+        int index = buffer.readerIndex();
+        if (length == 0
+                || pooled(buffer, index, length) != null
+                || isWorthRegistering(buffer, length)) {
+            return buffer;
+        }
+        ByteBuf copy = pool.registered(length);
+        try {
+            copy.writeBytes(buffer, buffer.readerIndex(), length);
+        } catch (Throwable t) {
+            copy.release();
+            throw t;
+        }
+        buffer.release();
+        return copy;
+    }
+
+    /** Whether the device can use these bytes without a copy, at lower cost than a copy. */
+    boolean isUsable(ByteBuf buffer, int index, int length) {
+        return pooled(buffer, index, length) != null || isWorthRegistering(buffer, length);
+    }
+
+    private boolean isWorthRegistering(ByteBuf buffer, int length) {
+        return length >= COPY_LIMIT
+                && cheapRegistration
+                && isInOnePiece(buffer)
+                && !buffer.isReadOnly();
+    }
+
+    /**
+     * Adds these bytes, direct and contiguous, to the work request opened last.
+     *
+     * @return the registration made for this work request only, or {@code null}
+     */
+    MemoryRegion gather(QueuePair queuePair, ByteBuf buffer, int index, int length) {
+        MemoryRegion region = pooled(buffer, index, length);
+        if (region != null) {
+            long start =
+                    buffer instanceof RegisteredByteBuf own
+                            ? own.address()
+                            : buffer.memoryAddress();
+            queuePair.gather(start + index, length, region.localKey());
+            return null;
+        }
+        region = register(buffer, index, length);
+        try {
+            queuePair.gather(region.address(), length, region.localKey());
+        } catch (Throwable t) {
+            region.deregister();
+            throw t;
+        }
+        return region;
+    }
+}
