@@ -48,7 +48,7 @@ class LayeringTest {
         "RequesterState",
         "RequesterCredits",
         "OutboundCallState",
-        "OutboundCallRequest",
+        "OutboundCallRequestState",
         "OutboundCallChunks",
         "InboundReplyState",
         "OutboundCallChunkPlanner",
@@ -72,11 +72,11 @@ class LayeringTest {
         "OutboundReplyChunkPlanner",
         "OutboundReplyRdmaWriter",
         "OutboundReadChunkReplyExposer",
-        "ConnectionClosingReplyPromise",
+        "CloseOnFailureReplyPromise",
         "OutboundRepliesAwaitingPullCompletion",
         "ExposedReadChunkReply",
         "CreditGrantAndReceiveController",
-        "ConnectionDuplicateRequestTracker"
+        "DuplicateRequestCacheAccess"
     };
 
     private static final DescribedPredicate<JavaClass> STAGES = areAnyOf(STAGE_NAMES);

@@ -4,7 +4,7 @@ package org.rpcrdma;
 import java.io.IOException;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /** The device that event loops take when none is named to them, which {@code -Dorg.rpcrdma.provider} decides. */
 public final class Device {
@@ -15,7 +15,7 @@ public final class Device {
 
     private static synchronized DeviceCapabilities capabilities() {
         if (capabilities == null) {
-            try (VerbsContext context = Rdma.provider().open()) {
+            try (EventLoopVerbsContext context = Rdma.provider().open()) {
                 capabilities = context.capabilities();
             } catch (IOException e) {
                 throw new IllegalStateException(e);

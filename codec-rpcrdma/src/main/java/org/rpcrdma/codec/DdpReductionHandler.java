@@ -15,7 +15,7 @@ import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
  * twice; they may write record marks, which this stage removes.
  */
 final class DdpReductionHandler extends DirectlyLinkedStageHandler
-        implements ConnectionDuplicateRequestTracker.Target {
+        implements DuplicateRequestCacheAccess.Target {
 
     private final RpcRdmaConnection connection;
     private final ConnectionSharedState link;
@@ -37,7 +37,7 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
     private final boolean annotatesCalls;
 
     /** {@code null} without a cache. */
-    private final ConnectionDuplicateRequestTracker duplicates;
+    private final DuplicateRequestCacheAccess duplicates;
 
     /**
      * @param cache of the replies to calls that come again; {@code null} for none
@@ -55,8 +55,7 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
         marks = new OutboundRecordMarkRemover(connection);
         bindings = link.config().bindings();
         annotatesCalls = link.config().annotatedCalls();
-        duplicates =
-                cache == null ? null : new ConnectionDuplicateRequestTracker(link, cache, this);
+        duplicates = cache == null ? null : new DuplicateRequestCacheAccess(link, cache, this);
     }
 
     @Override

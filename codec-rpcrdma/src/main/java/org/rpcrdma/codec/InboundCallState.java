@@ -10,7 +10,7 @@ import io.netty.buffer.ByteBuf;
  *
  * <p>Other classes read the fields; only this class writes them.
  */
-final class InboundCallState extends UnansweredCallGaugeNode {
+final class InboundCallState extends CallListedByAge {
 
     /** Progress of a call. */
     enum State {

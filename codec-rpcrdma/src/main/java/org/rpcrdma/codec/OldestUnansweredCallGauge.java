@@ -10,8 +10,8 @@ final class OldestUnansweredCallGauge {
 
     private final ConnectionMetrics metrics;
     private final RpcRdmaRole role;
-    private UnansweredCallGaugeNode oldest;
-    private UnansweredCallGaugeNode newest;
+    private CallListedByAge oldest;
+    private CallListedByAge newest;
 
     OldestUnansweredCallGauge(ConnectionMetrics metrics, RpcRdmaRole role) {
         this.metrics = metrics;
@@ -23,7 +23,7 @@ final class OldestUnansweredCallGauge {
      *
      * @param start {@link ConnectionMetrics#startTime} of it, not 0
      */
-    void add(UnansweredCallGaugeNode call, long start) {
+    void add(CallListedByAge call, long start) {
         call.isListed = true;
         call.since = start;
         call.older = newest;
@@ -37,7 +37,7 @@ final class OldestUnansweredCallGauge {
     }
 
     /** Removes a listed call. */
-    void remove(UnansweredCallGaugeNode call) {
+    void remove(CallListedByAge call) {
         if (call.newer == null) {
             newest = call.older;
         } else {

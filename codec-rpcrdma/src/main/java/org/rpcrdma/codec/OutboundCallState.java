@@ -11,7 +11,7 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * responder, {@link #reply} the answer. Belongs to one {@link RequesterState} and its event loop, and is reused for
  * later calls.
  */
-final class OutboundCallState extends UnansweredCallGaugeNode {
+final class OutboundCallState extends CallListedByAge {
 
     private enum State {
         /** Being planned, or waiting for a credit. */
@@ -25,7 +25,7 @@ final class OutboundCallState extends UnansweredCallGaugeNode {
     /** Bytes assumed for a reply without its results if no binding gives a bound. */
     private static final int LEAST_ROOM = 1024;
 
-    final OutboundCallRequest request = new OutboundCallRequest();
+    final OutboundCallRequestState request = new OutboundCallRequestState();
     final OutboundCallChunks chunks = new OutboundCallChunks();
     final InboundReplyState reply = new InboundReplyState();
 

@@ -13,9 +13,9 @@ import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
  */
 final class OutboundLateReplyCacheHandler extends ChannelOutboundHandlerAdapter {
 
-    private final ConnectionDuplicateRequestTracker duplicates;
+    private final DuplicateRequestCacheAccess duplicates;
 
-    OutboundLateReplyCacheHandler(ConnectionDuplicateRequestTracker duplicates) {
+    OutboundLateReplyCacheHandler(DuplicateRequestCacheAccess duplicates) {
         this.duplicates = duplicates;
     }
 

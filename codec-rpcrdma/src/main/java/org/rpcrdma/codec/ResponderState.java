@@ -19,7 +19,7 @@ final class ResponderState {
     private final InboundPullMemoryBudget pulls;
     private final XidHashMap<InboundCallState> calls = new XidHashMap<>();
     private final ObjectPool<InboundCallState> spares = new ObjectPool<>(InboundCallState::new);
-    private final ObjectPool<ConnectionClosingReplyPromise> spareWork;
+    private final ObjectPool<CloseOnFailureReplyPromise> spareWork;
     private final OldestUnansweredCallGauge ages;
 
     /** {@code null} if this side sends no replies in Read chunks. */
@@ -38,7 +38,7 @@ final class ResponderState {
         metrics = link.metrics;
         this.pulls = pulls;
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.RESPONDER);
-        spareWork = new ObjectPool<>(() -> new ConnectionClosingReplyPromise(link, this::recycle));
+        spareWork = new ObjectPool<>(() -> new CloseOnFailureReplyPromise(link, this::recycle));
     }
 
     // ------------------------------------------------------------------ credits
@@ -182,11 +182,11 @@ final class ResponderState {
     }
 
     /** A promise for a work request of a reply. */
-    ConnectionClosingReplyPromise work(int xid) {
+    CloseOnFailureReplyPromise work(int xid) {
         return spareWork.take().of(xid);
     }
 
-    private void recycle(ConnectionClosingReplyPromise work) {
+    private void recycle(CloseOnFailureReplyPromise work) {
         spareWork.give(work);
     }
 

@@ -324,7 +324,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
                 CallAnswerOutcome.REPLIED,
                 call.request.startNanos);
         responder.replySent(call.protocol);
-        ConnectionClosingReplyPromise work = responder.work(call.xid);
+        CloseOnFailureReplyPromise work = responder.work(call.xid);
         Object message = call.chunks.toSend(send);
         responder.finish(call);
         toNetwork(message, work.behind(promise));

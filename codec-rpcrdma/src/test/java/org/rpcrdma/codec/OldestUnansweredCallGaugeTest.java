@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The age of the oldest call without an answer. */
 class OldestUnansweredCallGaugeTest {
 
-    private static final class Call extends UnansweredCallGaugeNode {}
+    private static final class Call extends CallListedByAge {}
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5})

@@ -84,8 +84,8 @@ class OutboundCallResetTest {
 
     @Test
     void request() throws Exception {
-        OutboundCallRequest part = new OutboundCallRequest();
-        isLikeNew(part, new OutboundCallRequest(), part::clear);
+        OutboundCallRequestState part = new OutboundCallRequestState();
+        isLikeNew(part, new OutboundCallRequestState(), part::clear);
     }
 
     @Test

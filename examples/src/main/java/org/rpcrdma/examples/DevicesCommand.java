@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -46,7 +46,7 @@ final class DevicesCommand implements Callable<Integer> {
                             + (provider == taken
                                     ? ": taken"
                                     : ": available, taken with --device " + provider.name()));
-            try (VerbsContext context = provider.open()) {
+            try (EventLoopVerbsContext context = provider.open()) {
                 describe(context, out);
             } catch (IOException e) {
                 out.println("    cannot be opened: " + FailureText.of(e));
@@ -56,7 +56,7 @@ final class DevicesCommand implements Callable<Integer> {
         return 0;
     }
 
-    static void describe(VerbsContext context, PrintWriter out) {
+    static void describe(EventLoopVerbsContext context, PrintWriter out) {
         DeviceCapabilities can = context.capabilities();
         out.println("    " + context);
         out.println(

@@ -17,7 +17,7 @@ import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.examples.verify.DeviceChecks;
 import org.rpcrdma.examples.verify.DeviceSpeed;
 import org.rpcrdma.examples.verify.PingPong;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -77,7 +77,7 @@ final class VerifyDeviceCommand implements Callable<Integer> {
                 System.getProperty("os.version"),
                 System.getProperty("os.arch"),
                 Runtime.getRuntime().availableProcessors());
-        try (VerbsContext context = provider.open()) {
+        try (EventLoopVerbsContext context = provider.open()) {
             DevicesCommand.describe(context, out);
         }
         out.flush();

@@ -12,7 +12,7 @@ import java.net.InetAddress;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DeviceCapabilities;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import picocli.CommandLine;
 
@@ -37,13 +37,13 @@ class VerifyDeviceCommandTest {
         }
 
         @Override
-        public VerbsContext open() throws IOException {
-            VerbsContext context = device.open();
+        public EventLoopVerbsContext open() throws IOException {
+            EventLoopVerbsContext context = device.open();
             DeviceCapabilities can = context.capabilities();
-            return (VerbsContext)
+            return (EventLoopVerbsContext)
                     Proxy.newProxyInstance(
-                            VerbsContext.class.getClassLoader(),
-                            new Class<?>[] {VerbsContext.class},
+                            EventLoopVerbsContext.class.getClassLoader(),
+                            new Class<?>[] {EventLoopVerbsContext.class},
                             (proxy, method, arguments) -> {
                                 if (method.getName().equals("capabilities")) {
                                     return can.toBuilder()

@@ -21,7 +21,7 @@ import org.rpcrdma.verbs.WorkStatus;
 
 /**
  * Base class of connected channels: implements Netty's operations and receives the events of a queue pair. {@link
- * ConnectionEstablishment} and {@link ConnectionTeardown} establish and tear down the connection, its {@link
+ * ConnectionEstablishment} and {@link ConnectionEndState} establish and tear down the connection, its {@link
  * AbstractChannelDataPath} sends and receives.
  */
 abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
@@ -31,7 +31,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     private final ChannelQueuePairLifecycle queuePair;
     private final ConnectionEstablishment start;
-    private final ConnectionTeardown end = new ConnectionTeardown();
+    private final ConnectionEndState end = new ConnectionEndState();
 
     /** Data path of the current queue pair, or of the last one. */
     private AbstractChannelDataPath<?> dataPath;

@@ -4,10 +4,10 @@ package org.rpcrdma.channel;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Queue pair of one channel with its state, addresses and private data; created to connect, or to accept a request.
@@ -65,7 +65,8 @@ final class ChannelQueuePairLifecycle {
     }
 
     /** Creates the queue pair of the request. On failure, {@link #releaseQueuePair} refuses the request. */
-    QueuePair ofRequest(VerbsContext context, QueuePairConfig size, QueuePairHandler events)
+    QueuePair ofRequest(
+            EventLoopVerbsContext context, QueuePairConfig size, QueuePairHandler events)
             throws IOException {
         queuePair = context.createQueuePair(request, size, events);
         request = null;
@@ -74,7 +75,8 @@ final class ChannelQueuePairLifecycle {
     }
 
     /** Creates a queue pair that connects. */
-    QueuePair toConnect(VerbsContext context, QueuePairConfig size, QueuePairHandler events)
+    QueuePair toConnect(
+            EventLoopVerbsContext context, QueuePairConfig size, QueuePairHandler events)
             throws IOException {
         queuePair = context.createQueuePair(size, events);
         carriesPrivateData = context.capabilities().maxPrivateData() > 0;

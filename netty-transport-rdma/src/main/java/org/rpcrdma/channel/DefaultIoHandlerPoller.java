@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.internal.IoHandlerPoller;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** The only {@link IoHandlerPoller}. Closes the channels of an event loop that ends. */
@@ -35,7 +35,7 @@ final class DefaultIoHandlerPoller implements IoHandlerPoller {
 
     private final EventLoop eventLoop;
     private final Loop loop;
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final EventLoopDevicePoller poller;
 
     /** Whether tasks have been added since the last round. */
@@ -51,7 +51,7 @@ final class DefaultIoHandlerPoller implements IoHandlerPoller {
     private boolean isFailed;
 
     private DefaultIoHandlerPoller(
-            VerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
+            EventLoopVerbsContext context, PollMode mode, EventLoop eventLoop, Loop loop) {
         this.eventLoop = eventLoop;
         this.loop = loop;
         this.context = context;

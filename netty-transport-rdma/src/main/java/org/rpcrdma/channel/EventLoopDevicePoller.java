@@ -15,11 +15,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /**
- * Polls one {@link VerbsContext} for the channels of an event loop, and keeps what they share: registered memory,
- * counters, and the queue of channels with inbound data. Event loop only, unless a method says otherwise.
+ * Polls one {@link EventLoopVerbsContext} for the channels of an event loop, and keeps what they share: registered
+ * memory, counters, and the queue of channels with inbound data. Event loop only, unless a method says otherwise.
  */
 final class EventLoopDevicePoller {
 
@@ -38,7 +38,7 @@ final class EventLoopDevicePoller {
     private static final String INTERRUPTED =
             "The thread of an event loop was interrupted, which has no effect on it";
 
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final PollMode mode;
     private final Executor loop;
     private final ChannelRegistrar registrar;
@@ -71,7 +71,7 @@ final class EventLoopDevicePoller {
      * @param inEventLoop whether the caller is that thread
      */
     EventLoopDevicePoller(
-            VerbsContext context,
+            EventLoopVerbsContext context,
             PollMode mode,
             DirectMemoryBudget budget,
             Executor loop,
@@ -103,7 +103,7 @@ final class EventLoopDevicePoller {
 
     // ------------------------------------------------------------------ what channels use
 
-    VerbsContext context() {
+    EventLoopVerbsContext context() {
         return context;
     }
 

@@ -6,7 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /**
  * Pause in polling a device that fails repeatedly, such as a permanently broken one. Tasks of the event loop run
@@ -22,7 +22,7 @@ final class PollFailureBackOff {
 
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private int failures;
     private boolean isStarted;
     private long end;
@@ -30,7 +30,7 @@ final class PollFailureBackOff {
     /** The thread while it waits here instead of in the device. */
     private volatile Thread parked;
 
-    PollFailureBackOff(VerbsContext context) {
+    PollFailureBackOff(EventLoopVerbsContext context) {
         this.context = context;
     }
 

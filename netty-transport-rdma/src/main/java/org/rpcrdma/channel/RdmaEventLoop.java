@@ -18,9 +18,9 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
-/** Polls one {@link VerbsContext}, by an {@link EventLoopDevicePoller}, and runs the tasks of its channels. */
+/** Polls one {@link EventLoopVerbsContext}, by an {@link EventLoopDevicePoller}, and runs the tasks of its channels. */
 final class RdmaEventLoop extends SingleThreadEventLoop {
 
     /** Time that tasks may run between two checks of the clock during shutdown. */
@@ -32,7 +32,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     /** How Netty refuses a channel that the event loop is not for. */
     private static final String INCOMPATIBLE = "incompatible event loop type";
 
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final long origin;
     private final EventLoopDevicePoller poller;
 
@@ -47,7 +47,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
     RdmaEventLoop(
             EventLoopGroup parent,
             Executor executor,
-            VerbsContext context,
+            EventLoopVerbsContext context,
             PollMode mode,
             DirectMemoryBudget budget,
             EventLoopTaskQueueFactory taskQueueFactory,

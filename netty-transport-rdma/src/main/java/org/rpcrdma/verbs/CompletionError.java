@@ -2,8 +2,8 @@
 package org.rpcrdma.verbs;
 
 /**
- * Causes of failed work requests, counted by a context ({@link VerbsContext#value(CompletionError)}). Finer than {@link
- * WorkStatus}, on which connections act.
+ * Causes of failed work requests, counted by a context ({@link EventLoopVerbsContext#value(CompletionError)}). Finer
+ * than {@link WorkStatus}, on which connections act.
  */
 public enum CompletionError {
     /** A message did not fit the memory given for it. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** Counters of a context, see {@link VerbsContext#value}. Each device counts some of them. */
+/** Counters of a context, see {@link EventLoopVerbsContext#value}. Each device counts some of them. */
 public enum DeviceCounter {
     /** Bytes received on connections, as far as the device sees them. */
     BYTES_IN,

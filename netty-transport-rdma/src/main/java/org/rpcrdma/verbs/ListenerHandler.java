@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** Receives the events of a listener, always from inside {@link VerbsContext#poll}. */
+/** Receives the events of a listener, always from inside {@link EventLoopVerbsContext#poll}. */
 public interface ListenerHandler {
 
     /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** Memory that work requests of one {@link VerbsContext} may name. */
+/** Memory that work requests of one {@link EventLoopVerbsContext} may name. */
 public interface MemoryRegion {
 
     /** {@return the address of the first byte, as given when it was registered} */

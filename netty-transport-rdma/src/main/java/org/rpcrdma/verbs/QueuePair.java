@@ -95,7 +95,7 @@ public interface QueuePair {
     /**
      * Posts a receive: memory for one message of the peer. May be called before the connection exists. Implementations
      * may batch receives until the next {@link #connect}, {@link #accept}, {@link #doorbell()}, {@link
-     * VerbsContext#poll} or {@link VerbsContext#await}, and post them before any work of this end.
+     * EventLoopVerbsContext#poll} or {@link EventLoopVerbsContext#await}, and post them before any work of this end.
      *
      * @param id comes back with the completion
      * @param address of the first byte, as given when the region was registered

@@ -51,5 +51,5 @@ public interface VerbsProvider {
      * @return the context; the thread that polls it closes it
      * @throws IOException when the device cannot be opened
      */
-    VerbsContext open() throws IOException;
+    EventLoopVerbsContext open() throws IOException;
 }

@@ -25,7 +25,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
@@ -165,12 +165,12 @@ class CloseTest {
         }
 
         @Override
-        public VerbsContext open() throws IOException {
-            VerbsContext context = new IwarpProvider().open();
-            return (VerbsContext)
+        public EventLoopVerbsContext open() throws IOException {
+            EventLoopVerbsContext context = new IwarpProvider().open();
+            return (EventLoopVerbsContext)
                     Proxy.newProxyInstance(
-                            VerbsContext.class.getClassLoader(),
-                            new Class<?>[] {VerbsContext.class},
+                            EventLoopVerbsContext.class.getClassLoader(),
+                            new Class<?>[] {EventLoopVerbsContext.class},
                             (proxy, method, arguments) -> {
                                 if (method.getName().equals("isLingering")) {
                                     return left.updateAndGet(n -> Math.max(n - 1, 0)) > 0;

@@ -6,7 +6,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.function.Supplier;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Provider of devices whose calls a test sees, answers itself or fails. */
@@ -90,7 +90,7 @@ final class InterceptedDevice implements VerbsProvider {
     }
 
     @Override
-    public VerbsContext open() throws IOException {
-        return intercepted(VerbsContext.class, device.get().open(), interceptor);
+    public EventLoopVerbsContext open() throws IOException {
+        return intercepted(EventLoopVerbsContext.class, device.get().open(), interceptor);
     }
 }

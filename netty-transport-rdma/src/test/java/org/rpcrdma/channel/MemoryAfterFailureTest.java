@@ -18,9 +18,9 @@ import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.VerbsContext;
 
 /** Memory and registrations that were taken for what fails then are given back, whatever the failure is. */
 class MemoryAfterFailureTest {
@@ -37,11 +37,11 @@ class MemoryAfterFailureTest {
                                 throw new OutOfMemoryError("refused: " + method.getName());
                             });
 
-    private final VerbsContext context =
-            (VerbsContext)
+    private final EventLoopVerbsContext context =
+            (EventLoopVerbsContext)
                     Proxy.newProxyInstance(
                             getClass().getClassLoader(),
-                            new Class<?>[] {VerbsContext.class},
+                            new Class<?>[] {EventLoopVerbsContext.class},
                             (proxy, method, arguments) -> {
                                 assertThat(method.getName()).isEqualTo("register");
                                 return new Region((ByteBuffer) arguments[0], (long) arguments[1]);

@@ -21,9 +21,9 @@ import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 
 /** Pieces of memory for what a peer writes, without a peer. */
@@ -32,7 +32,7 @@ class OnDemandStreamReceiveMemoryTest {
 
     private static final int MOST = 252 << 10;
 
-    private VerbsContext context;
+    private EventLoopVerbsContext context;
     private RegisteredBufferPool pool;
     private OnDemandStreamReceiveMemory memory;
     private int keys;

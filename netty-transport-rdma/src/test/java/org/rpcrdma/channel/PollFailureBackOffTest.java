@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /** The clock goes on between any two looks at it. */
 class PollFailureBackOffTest {
@@ -18,11 +18,11 @@ class PollFailureBackOffTest {
     private final List<Long> limits = new ArrayList<>();
     private long now;
 
-    private final VerbsContext context =
-            (VerbsContext)
+    private final EventLoopVerbsContext context =
+            (EventLoopVerbsContext)
                     Proxy.newProxyInstance(
-                            VerbsContext.class.getClassLoader(),
-                            new Class<?>[] {VerbsContext.class},
+                            EventLoopVerbsContext.class.getClassLoader(),
+                            new Class<?>[] {EventLoopVerbsContext.class},
                             (proxy, method, arguments) -> {
                                 if (method.getName().equals("await")) {
                                     limits.add((Long) arguments[0]);

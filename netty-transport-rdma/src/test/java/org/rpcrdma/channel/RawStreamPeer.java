@@ -17,13 +17,13 @@ import org.rpcrdma.stream.ReceiveBufferAddress;
 import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 
 /**
@@ -47,7 +47,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     /** So long for what a peer is expected to do. */
     private static final long PATIENCE = TimeUnit.SECONDS.toNanos(StreamPair.PATIENCE_SECONDS);
 
-    final VerbsContext context = Rdma.provider().open();
+    final EventLoopVerbsContext context = Rdma.provider().open();
     final ByteBuffer memory = ByteBuffer.allocateDirect(BYTES);
     final ByteBuf bytes = Unpooled.wrappedBuffer(memory);
     final long base = PlatformDependent.directBufferAddress(memory);

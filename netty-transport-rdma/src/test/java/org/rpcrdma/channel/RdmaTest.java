@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 class RdmaTest {
@@ -17,7 +17,7 @@ class RdmaTest {
         }
 
         @Override
-        public VerbsContext open() {
+        public EventLoopVerbsContext open() {
             throw new UnsupportedOperationException();
         }
     }

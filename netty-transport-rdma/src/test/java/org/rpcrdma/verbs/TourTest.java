@@ -24,7 +24,7 @@ class TourTest {
 
     @Test
     void oneEndReadsTheMemoryOfTheOther() throws IOException {
-        try (VerbsContext context = new IwarpProvider(IwarpConfig.defaults()).open()) {
+        try (EventLoopVerbsContext context = new IwarpProvider(IwarpConfig.defaults()).open()) {
             Server[] server = new Server[1];
             Listener listener =
                     context.listen(
@@ -60,7 +60,7 @@ class TourTest {
                                 "fetched without the other end's doing"
                                         .getBytes(StandardCharsets.US_ASCII));
 
-        Server(VerbsContext context, ConnectionRequest request) {
+        Server(EventLoopVerbsContext context, ConnectionRequest request) {
             super(context);
             try {
                 queuePair = context.createQueuePair(request, DEPTHS, this);
@@ -93,7 +93,7 @@ class TourTest {
         private ByteBuffer sink;
         private boolean isDone;
 
-        Client(VerbsContext context) throws IOException {
+        Client(EventLoopVerbsContext context) throws IOException {
             super(context);
             queuePair = context.createQueuePair(DEPTHS, this);
             queuePair.postReceive(ADVERTISEMENT, messages.address(), 16, messages.localKey());
@@ -117,12 +117,12 @@ class TourTest {
     /** What both ends have. */
     private static class End implements QueuePairHandler {
 
-        final VerbsContext context;
+        final EventLoopVerbsContext context;
         final ByteBuffer message = direct(16);
         final MemoryRegion messages;
         QueuePair queuePair;
 
-        End(VerbsContext context) {
+        End(EventLoopVerbsContext context) {
             this.context = context;
             messages = register(message);
         }

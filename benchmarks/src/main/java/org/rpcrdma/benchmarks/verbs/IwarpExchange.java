@@ -8,12 +8,12 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** Work requests on the software RNIC: the caller's thread polls one context, another thread the other one. */
@@ -45,7 +45,7 @@ final class IwarpExchange implements Exchange {
         this.bytes = bytes;
         this.slots = slots;
         Echo[] accepted = new Echo[1];
-        VerbsContext context = Rdma.provider("iwarp").open();
+        EventLoopVerbsContext context = Rdma.provider("iwarp").open();
         InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         InetSocketAddress address =
                 context.listen(
@@ -164,7 +164,7 @@ final class IwarpExchange implements Exchange {
      */
     private class End implements QueuePairHandler {
 
-        final VerbsContext context;
+        final EventLoopVerbsContext context;
         final MemoryRegion received;
         final MemoryRegion sink;
         QueuePair pair;
@@ -174,7 +174,7 @@ final class IwarpExchange implements Exchange {
         Remote readable;
         Throwable failure;
 
-        End(VerbsContext context) {
+        End(EventLoopVerbsContext context) {
             this.context = context;
             received = memory();
             sink = memory();
@@ -270,7 +270,7 @@ final class IwarpExchange implements Exchange {
     /** Sends back what it receives, from where it was received. */
     private final class Echo extends End {
 
-        Echo(VerbsContext context, ConnectionRequest request) throws IOException {
+        Echo(EventLoopVerbsContext context, ConnectionRequest request) throws IOException {
             super(context);
             pair = context.createQueuePair(request, SIZES, this);
             pair.accept(new byte[0]);

@@ -14,17 +14,17 @@ import java.util.function.Consumer;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.IwarpContext;
 
 /** One event loop's share of a {@link FaultProvider}. Its event loop only, but for {@link #wakeup()}. */
-public final class FaultContext implements VerbsContext {
+public final class FaultContext implements EventLoopVerbsContext {
 
     /** Idle polls before a held event goes up. */
     private static final int PATIENCE = 3;
@@ -45,7 +45,7 @@ public final class FaultContext implements VerbsContext {
     private record Exposed(int key, long offset) {}
 
     private final FaultProvider provider;
-    private final VerbsContext device;
+    private final EventLoopVerbsContext device;
     private final ArrayDeque<Runnable> held = new ArrayDeque<>();
     private final List<String> problems = new ArrayList<>();
     private final Set<Exposed> ever = new HashSet<>();
@@ -62,7 +62,7 @@ public final class FaultContext implements VerbsContext {
 
     private boolean needsMemoryAtOnce;
 
-    FaultContext(FaultProvider provider, VerbsContext device) {
+    FaultContext(FaultProvider provider, EventLoopVerbsContext device) {
         this.provider = provider;
         this.device = device;
     }

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.rpcrdma.channel.Rdma;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** The software RNIC behind a device that fails on demand, holds events back, and keeps account of what it has lent. */
@@ -70,7 +70,7 @@ public final class FaultProvider implements VerbsProvider {
     }
 
     @Override
-    public VerbsContext open() throws IOException {
+    public EventLoopVerbsContext open() throws IOException {
         FaultContext context = new FaultContext(this, device.open());
         contexts.add(context);
         return context;

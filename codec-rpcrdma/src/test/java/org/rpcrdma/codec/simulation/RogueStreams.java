@@ -14,10 +14,10 @@ import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 
 /**
@@ -54,7 +54,7 @@ final class RogueStreams implements Runnable {
     private final Personality personality;
     private final String name;
     private final Random random;
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final Queue<Runnable> tasks = new ArrayDeque<>();
     private final List<RogueStream> made = new ArrayList<>();
 

@@ -9,10 +9,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** One end of a connection, its memory, and what it has heard. */
@@ -40,7 +40,7 @@ final class End implements QueuePairHandler {
     private boolean countsOnly;
     private boolean failed;
 
-    End(VerbsContext context, int bytes) {
+    End(EventLoopVerbsContext context, int bytes) {
         memory = Unpooled.directBuffer(bytes, bytes).setZero(0, bytes);
         region = context.register(memory.nioBuffer(0, bytes), memory.memoryAddress());
     }

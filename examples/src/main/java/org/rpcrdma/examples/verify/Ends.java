@@ -10,10 +10,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Two contexts of a provider, which one thread polls, and connections between them. */
@@ -29,8 +29,8 @@ final class Ends implements AutoCloseable {
 
     private static final int DEPTH = 32;
 
-    final VerbsContext near;
-    final VerbsContext far;
+    final EventLoopVerbsContext near;
+    final EventLoopVerbsContext far;
     final QueuePairConfig size;
     private final Queue<ConnectionRequest> requests = new ArrayDeque<>();
     private final Queue<End> made = new ArrayDeque<>();
@@ -39,7 +39,7 @@ final class Ends implements AutoCloseable {
 
     Ends(VerbsProvider provider, InetAddress address) throws IOException {
         near = provider.open();
-        VerbsContext second = null;
+        EventLoopVerbsContext second = null;
         try {
             second = provider.open();
             far = second;
@@ -80,7 +80,7 @@ final class Ends implements AutoCloseable {
                 });
     }
 
-    End newEnd(VerbsContext context, int bytes) {
+    End newEnd(EventLoopVerbsContext context, int bytes) {
         End end = new End(context, bytes);
         made.add(end);
         return end;
@@ -109,7 +109,7 @@ final class Ends implements AutoCloseable {
     }
 
     /** Accepts the oldest request by a context. */
-    End accept(VerbsContext context, int bytes) throws IOException {
+    End accept(EventLoopVerbsContext context, int bytes) throws IOException {
         End end = newEnd(context, bytes);
         end.queuePair = context.createQueuePair(request(), size, end);
         end.queuePair.accept(NO_DATA);

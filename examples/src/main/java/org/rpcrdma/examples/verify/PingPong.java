@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /** Messages of 64 bytes between two ends, there and back, by one thread: what they take in time and in memory. */
 public final class PingPong {
@@ -100,7 +100,8 @@ public final class PingPong {
     }
 
     /** Until both have completed so many; the context of one of them is slept on. */
-    private void await(VerbsContext context, int first, End other, int second) throws IOException {
+    private void await(EventLoopVerbsContext context, int first, End other, int second)
+            throws IOException {
         End end = context == ends.far ? far : near;
         long start = 0;
         while (end.completed - first < 0 || other.completed - second < 0) {

@@ -13,10 +13,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /**
@@ -87,13 +87,13 @@ public final class Perftest {
 
     private final Case test;
     private final boolean client;
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final PolledMemory receives;
     private final PolledMemory source;
     private final byte[][] seen;
     private PolledEnd data;
 
-    private Perftest(Case test, boolean client, VerbsContext context) {
+    private Perftest(Case test, boolean client, EventLoopVerbsContext context) {
         this.test = test;
         this.client = client;
         this.context = context;
@@ -176,7 +176,7 @@ public final class Perftest {
     }
 
     private static void connect(Case test, InetSocketAddress server) throws IOException {
-        try (VerbsContext context = test.device().open()) {
+        try (EventLoopVerbsContext context = test.device().open()) {
             Perftest end = new Perftest(test, true, context);
             PerftestControl control =
                     new PerftestControl(
@@ -191,7 +191,7 @@ public final class Perftest {
     private static final class Listening implements ListenerHandler {
 
         private final Case test;
-        private final VerbsContext context;
+        private final EventLoopVerbsContext context;
         private final Deque<ConnectionRequest> requests = new ArrayDeque<>();
 
         Listening(Case test, InetSocketAddress address) throws IOException {

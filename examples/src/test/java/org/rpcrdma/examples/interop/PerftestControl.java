@@ -4,7 +4,7 @@ package org.rpcrdma.examples.interop;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /**
  * What perftest's two ends tell each other beside the test, by Sends on a connection of its own: each message of the
@@ -46,8 +46,8 @@ final class PerftestControl {
     private final PolledMemory memory;
     private final PolledEnd end;
 
-    <X extends Exception> PerftestControl(VerbsContext context, boolean client, Opener<X> opener)
-            throws X {
+    <X extends Exception> PerftestControl(
+            EventLoopVerbsContext context, boolean client, Opener<X> opener) throws X {
         this.client = client;
         memory = new PolledMemory(context, 2 * HAND_SHAKE);
         end = opener.open(this::receive);

@@ -8,10 +8,10 @@ import java.util.Deque;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** One end of a connection; works on one thread, which polls while it waits. What it waits for in vain is an error. */
@@ -22,7 +22,7 @@ final class PolledEnd implements QueuePairHandler {
     private static final long RECEIVE = 1;
     private static final long WORK = 2;
 
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final Deque<Integer> received = new ArrayDeque<>();
     private QueuePair pair;
     private int completed;
@@ -31,7 +31,7 @@ final class PolledEnd implements QueuePairHandler {
     private Throwable refusal;
     private String failure;
 
-    private PolledEnd(VerbsContext context) {
+    private PolledEnd(EventLoopVerbsContext context) {
         this.context = context;
     }
 
@@ -41,7 +41,7 @@ final class PolledEnd implements QueuePairHandler {
      * @param prepare posts the first receives
      */
     static PolledEnd connect(
-            VerbsContext context,
+            EventLoopVerbsContext context,
             QueuePairConfig depths,
             InetSocketAddress server,
             Consumer<PolledEnd> prepare)
@@ -70,7 +70,7 @@ final class PolledEnd implements QueuePairHandler {
      * @param prepare posts the first receives
      */
     static PolledEnd accept(
-            VerbsContext context,
+            EventLoopVerbsContext context,
             QueuePairConfig depths,
             ConnectionRequest request,
             Consumer<PolledEnd> prepare)
@@ -134,7 +134,7 @@ final class PolledEnd implements QueuePairHandler {
         Report.holds(failure == null, failure);
     }
 
-    static void await(VerbsContext context, String what, BooleanSupplier condition) {
+    static void await(EventLoopVerbsContext context, String what, BooleanSupplier condition) {
         long deadline = System.nanoTime() + TIMEOUT_NANOS;
         while (!condition.getAsBoolean()) {
             Report.holds(System.nanoTime() - deadline < 0, "no " + what + " came");

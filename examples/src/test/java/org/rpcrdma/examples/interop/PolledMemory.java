@@ -3,9 +3,9 @@ package org.rpcrdma.examples.interop;
 
 import io.netty.util.internal.PlatformDependent;
 import java.nio.ByteBuffer;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.VerbsContext;
 
 /** Registered memory of a {@link PolledEnd}; ends with its context. */
 final class PolledMemory {
@@ -13,7 +13,7 @@ final class PolledMemory {
     private final ByteBuffer bytes;
     private final MemoryRegion region;
 
-    PolledMemory(VerbsContext context, int length) {
+    PolledMemory(EventLoopVerbsContext context, int length) {
         bytes = ByteBuffer.allocateDirect(length);
         region = context.register(bytes, PlatformDependent.directBufferAddress(bytes));
     }

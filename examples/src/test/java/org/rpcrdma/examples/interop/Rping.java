@@ -6,10 +6,10 @@ import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /**
@@ -73,7 +73,7 @@ public final class Rping {
 
     private static void ping(VerbsProvider device, InetSocketAddress server, int size)
             throws IOException {
-        VerbsContext context = device.open();
+        EventLoopVerbsContext context = device.open();
         try {
             Side side = new Side(context, size);
             side.end = PolledEnd.connect(context, DEPTHS, server, side::receive);
@@ -87,7 +87,7 @@ public final class Rping {
     }
 
     private static void serve(VerbsProvider device, InetSocketAddress address) throws IOException {
-        VerbsContext context = device.open();
+        EventLoopVerbsContext context = device.open();
         Deque<ConnectionRequest> requests = new ArrayDeque<>();
         context.listen(
                 address,
@@ -121,7 +121,8 @@ public final class Rping {
                 .start();
     }
 
-    private static void answer(VerbsContext context, ConnectionRequest request) throws IOException {
+    private static void answer(EventLoopVerbsContext context, ConnectionRequest request)
+            throws IOException {
         Side side = new Side(context, LONGEST);
         side.end = PolledEnd.accept(context, DEPTHS, request, side::receive);
         int rounds = 0;
@@ -144,7 +145,7 @@ public final class Rping {
         private final PolledMemory sink;
         private PolledEnd end;
 
-        Side(VerbsContext context, int size) {
+        Side(EventLoopVerbsContext context, int size) {
             this.size = size;
             message = new PolledMemory(context, 2 * ADVERTISEMENT);
             source = new PolledMemory(context, size);

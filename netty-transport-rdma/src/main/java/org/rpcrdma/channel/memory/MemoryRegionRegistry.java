@@ -6,9 +6,9 @@ import io.netty.util.internal.PlatformDependent;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.NativeAddress;
-import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Registry of the memory regions of one device context: finds the region of an address, among the {@linkplain Slab
@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.VerbsContext;
  */
 final class MemoryRegionRegistry {
 
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final DirectMemoryBudget budget;
 
     /** Whether Netty can access memory by its address. */
@@ -36,7 +36,7 @@ final class MemoryRegionRegistry {
     private long registrations;
 
     /** @param budget that allocates and frees the memory of slabs */
-    MemoryRegionRegistry(VerbsContext context, DirectMemoryBudget budget) {
+    MemoryRegionRegistry(EventLoopVerbsContext context, DirectMemoryBudget budget) {
         this.context = context;
         this.budget = budget;
     }

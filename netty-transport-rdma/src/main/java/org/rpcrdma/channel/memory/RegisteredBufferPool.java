@@ -14,8 +14,8 @@ import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
-import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Pool of registered memory of one event loop. Allocates and registers memory in slabs ({@link
@@ -97,7 +97,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
      * @param refusals listener of refused allocations
      */
     public RegisteredBufferPool(
-            VerbsContext context,
+            EventLoopVerbsContext context,
             DirectMemoryBudget budget,
             BooleanSupplier inEventLoop,
             Runnable collector,

@@ -2,7 +2,7 @@
 package org.rpcrdma.verbs.disni;
 
 import java.io.IOException;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** RDMA hardware, and the Linux kernel's soft-RoCE and soft-iWARP, through DiSNI. Can be loaded without DiSNI. */
@@ -45,7 +45,7 @@ public final class DisniProvider implements VerbsProvider {
     }
 
     @Override
-    public VerbsContext open() throws IOException {
+    public EventLoopVerbsContext open() throws IOException {
         return DisniContextFactory.open(config == null ? DisniConfig.defaults() : config);
     }
 

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.rpcrdma.Experimental;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /**
  * Availability of RDMA hardware through libibverbs and librdmacm, called by the JDK itself, and the reason if
@@ -29,7 +29,7 @@ public final class Ffm {
         /** The first thing that is missing, or {@code null}. */
         Throwable findMissing(FfmConfig config);
 
-        VerbsContext open(FfmConfig config) throws IOException;
+        EventLoopVerbsContext open(FfmConfig config) throws IOException;
     }
 
     /**

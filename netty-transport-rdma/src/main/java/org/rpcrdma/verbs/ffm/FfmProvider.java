@@ -2,7 +2,7 @@
 package org.rpcrdma.verbs.ffm;
 
 import java.io.IOException;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /**
@@ -48,7 +48,7 @@ public final class FfmProvider implements VerbsProvider {
     }
 
     @Override
-    public VerbsContext open() throws IOException {
+    public EventLoopVerbsContext open() throws IOException {
         ensureAvailability();
         try {
             return Ffm.entrance().open(config == null ? FfmConfig.defaults() : config);

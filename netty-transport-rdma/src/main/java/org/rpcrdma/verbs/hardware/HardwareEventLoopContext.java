@@ -15,18 +15,18 @@ import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 
 /**
  * Device context of one event loop: memory, queue pairs, listeners, and the order of their work.
  */
-public final class HardwareEventLoopContext implements VerbsContext {
+public final class HardwareEventLoopContext implements EventLoopVerbsContext {
 
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(HardwareEventLoopContext.class);

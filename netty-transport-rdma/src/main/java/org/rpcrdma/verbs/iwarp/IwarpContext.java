@@ -9,17 +9,17 @@ import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.rdmap.SendQueue;
 
 /** One event loop's share of the software RNIC: polls its connections, and makes queue pairs and listeners. */
-public final class IwarpContext implements VerbsContext {
+public final class IwarpContext implements EventLoopVerbsContext {
 
     /** How often memory for a waiting message is asked for, unless there is other work. */
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);

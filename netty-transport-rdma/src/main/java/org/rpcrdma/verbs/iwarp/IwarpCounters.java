@@ -39,7 +39,7 @@ public final class IwarpCounters {
         terminatesReceived[Math.min(layer, LAYERS - 1)]++;
     }
 
-    /** As {@link org.rpcrdma.verbs.VerbsContext#value}. */
+    /** As {@link org.rpcrdma.verbs.EventLoopVerbsContext#value}. */
     long value(DeviceCounter counter) {
         return switch (counter) {
             case BYTES_IN -> bytesIn;

@@ -3,7 +3,7 @@ package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
 import java.util.Objects;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /**
@@ -48,7 +48,7 @@ public final class IwarpProvider implements VerbsProvider {
     }
 
     @Override
-    public VerbsContext open() throws IOException {
+    public EventLoopVerbsContext open() throws IOException {
         return new IwarpContext(config);
     }
 

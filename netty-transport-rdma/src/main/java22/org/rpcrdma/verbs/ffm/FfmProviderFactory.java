@@ -3,7 +3,7 @@ package org.rpcrdma.verbs.ffm;
 
 import java.io.IOException;
 import java.util.function.Supplier;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.hardware.HardwareEventLoopContext;
 import org.rpcrdma.verbs.hardware.ProviderSettings;
 
@@ -15,12 +15,12 @@ final class FfmProviderFactory implements Ffm.Entrance {
                     + " (rdma-core and libibverbs elsewhere)";
 
     @Override
-    public VerbsContext open(FfmConfig config) throws IOException {
+    public EventLoopVerbsContext open(FfmConfig config) throws IOException {
         return open(config, Downcalls::new);
     }
 
     /** Over any library. */
-    static VerbsContext open(FfmConfig config, Supplier<NativeFunctions> libraries)
+    static EventLoopVerbsContext open(FfmConfig config, Supplier<NativeFunctions> libraries)
             throws IOException {
         return new HardwareEventLoopContext(
                 new FfmEventLoopDevice(config, libraries),

@@ -18,12 +18,12 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /** References of registered buffers: as those of Netty's own buffers. */
 class ReferenceCountTest {
 
-    private VerbsContext context;
+    private EventLoopVerbsContext context;
     private RegisteredBufferPool pool;
 
     @BeforeEach

@@ -18,7 +18,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
 import org.rpcrdma.verbs.disni.software.SoftwareRdmaProvider;
 
@@ -33,7 +33,7 @@ class RegisteredBufferPoolTest {
     /** A pool of the device under test that has so many bytes; all are back when it ends. */
     private static void within(long limit, Body body) throws Exception {
         DirectMemoryBudget budget = new DirectMemoryBudget(limit);
-        try (VerbsContext context = Rdma.provider().open()) {
+        try (EventLoopVerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool pool =
                     new RegisteredBufferPool(
                             context, budget, () -> true, () -> {}, (bytes, why) -> {});
@@ -93,7 +93,7 @@ class RegisteredBufferPoolTest {
     @Test
     void aLoopThatIsBusyLeavesItsSpareMemoryToOthers() throws Exception {
         DirectMemoryBudget budget = new DirectMemoryBudget(16 * MIB);
-        try (VerbsContext context = Rdma.provider().open()) {
+        try (EventLoopVerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool idle =
                     new RegisteredBufferPool(
                             context, budget, () -> true, () -> {}, (bytes, why) -> {});
@@ -123,7 +123,7 @@ class RegisteredBufferPoolTest {
     void memoryThatTheDeviceRefusesIsNotKept() throws IOException {
         SoftwareRdmaProvider device = SoftwareRdmaProvider.install();
         DirectMemoryBudget budget = new DirectMemoryBudget(4 * MIB);
-        try (VerbsContext context = new SoftwareDisniProvider().open()) {
+        try (EventLoopVerbsContext context = new SoftwareDisniProvider().open()) {
             RegisteredBufferPool pool =
                     new RegisteredBufferPool(
                             context, budget, () -> true, () -> {}, (bytes, why) -> {});
@@ -183,7 +183,7 @@ class RegisteredBufferPoolTest {
         within(
                 8 * MIB,
                 (pool, budget) -> {
-                    try (VerbsContext context = Rdma.provider().open()) {
+                    try (EventLoopVerbsContext context = Rdma.provider().open()) {
                         RegisteredBufferPool other =
                                 new RegisteredBufferPool(
                                         context, budget, () -> true, () -> {}, (bytes, why) -> {});
@@ -203,7 +203,7 @@ class RegisteredBufferPoolTest {
     @Test
     void whatIsReleasedAfterTheEndIsFreedThen() throws Exception {
         DirectMemoryBudget budget = new DirectMemoryBudget(4 * MIB);
-        try (VerbsContext context = Rdma.provider().open()) {
+        try (EventLoopVerbsContext context = Rdma.provider().open()) {
             RegisteredBufferPool pool =
                     new RegisteredBufferPool(
                             context, budget, () -> true, () -> {}, (bytes, why) -> {});

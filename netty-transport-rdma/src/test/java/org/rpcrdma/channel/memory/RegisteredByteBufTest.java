@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /** A registered buffer does what Netty's heap buffer does, and touches nothing outside of itself. */
 class RegisteredByteBufTest {
@@ -36,7 +36,7 @@ class RegisteredByteBufTest {
     private static final int SIZE = 1000;
 
     private final byte[] random = new byte[SIZE];
-    private VerbsContext context;
+    private EventLoopVerbsContext context;
     private RegisteredBufferPool pool;
     private ByteBuf before;
     private ByteBuf buffer;

@@ -5,11 +5,11 @@ import io.netty.util.internal.PlatformDependent;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 
 /** One end of a connection: its queue pair, one registered region, and everything it was told. */
@@ -21,7 +21,7 @@ final class End implements QueuePairHandler {
     /** What a handler heard of an RDMA Write with Immediate. */
     record Written(long id, int length, int immediate) {}
 
-    final VerbsContext context;
+    final EventLoopVerbsContext context;
     final ByteBuffer memory;
     final long base;
     final MemoryRegion region;
@@ -55,7 +55,7 @@ final class End implements QueuePairHandler {
 
     Throwable endedBy;
 
-    End(VerbsContext context, int bytes) {
+    End(EventLoopVerbsContext context, int bytes) {
         this.context = context;
         this.memory = ByteBuffer.allocateDirect(bytes);
         this.base = PlatformDependent.directBufferAddress(memory);

@@ -11,10 +11,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.rpcrdma.verbs.ConnectionRequest;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.ListenerHandler;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** An active and a passive end, on a context each, polled by the thread of the test. */
@@ -28,8 +28,8 @@ final class Ends implements AutoCloseable {
 
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    final VerbsContext activeContext;
-    final VerbsContext passiveContext;
+    final EventLoopVerbsContext activeContext;
+    final EventLoopVerbsContext passiveContext;
     final List<ConnectionRequest> requests = new ArrayList<>();
     final List<Throwable> acceptFailures = new ArrayList<>();
     Listener listener;

@@ -30,10 +30,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.DeviceCounter;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.RejectedException;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.disni.software.SoftwareDisniProvider;
@@ -730,7 +730,7 @@ class ProviderConformanceTest {
     @MethodSource("providers")
     void aRequestMayBeAcceptedByAnotherContext(VerbsProvider provider) throws IOException {
         try (Ends ends = new Ends(provider);
-                VerbsContext third = provider.open()) {
+                EventLoopVerbsContext third = provider.open()) {
             ends.listen();
             End end = ends.newActive();
             end.queuePair.connect(ends.listener.localAddress(), null, NO_DATA);
@@ -887,7 +887,7 @@ class ProviderConformanceTest {
     @ParameterizedTest
     @MethodSource("providers")
     void memoryThatIsNotDirectIsRefused(VerbsProvider provider) throws IOException {
-        try (VerbsContext context = provider.open()) {
+        try (EventLoopVerbsContext context = provider.open()) {
             assertThatThrownBy(() -> context.register(ByteBuffer.allocate(1), 1))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("direct");

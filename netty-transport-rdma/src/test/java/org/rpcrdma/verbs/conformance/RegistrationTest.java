@@ -16,10 +16,10 @@ import java.nio.ByteBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.disni.DisniConfig;
 import org.rpcrdma.verbs.disni.DisniProvider;
@@ -48,19 +48,19 @@ class RegistrationTest {
         return device.registeredBytes() - before;
     }
 
-    private static VerbsContext open(long cache) throws IOException {
+    private static EventLoopVerbsContext open(long cache) throws IOException {
         return new DisniProvider(
                         new DisniConfig(InetAddress.getLoopbackAddress(), 1024, cache, 2000))
                 .open();
     }
 
-    private static MemoryRegion register(VerbsContext context, ByteBuffer memory) {
+    private static MemoryRegion register(EventLoopVerbsContext context, ByteBuffer memory) {
         return context.register(memory, PlatformDependent.directBufferAddress(memory));
     }
 
     @Test
     void memoryIsRegisteredWhenItIsFirstUsed() throws IOException {
-        try (VerbsContext context = open(0)) {
+        try (EventLoopVerbsContext context = open(0)) {
             MemoryRegion region = register(context, ByteBuffer.allocateDirect(1000));
             assertThat(registered()).isZero();
             int key = region.localKey();
@@ -123,7 +123,7 @@ class RegistrationTest {
 
     @Test
     void theCacheKeepsUpToItsLimit() throws IOException {
-        try (VerbsContext context = open(2500)) {
+        try (EventLoopVerbsContext context = open(2500)) {
             ByteBuffer[] memory = new ByteBuffer[4];
             for (int i = 0; i < memory.length; i++) {
                 memory[i] = ByteBuffer.allocateDirect(1000);
@@ -152,7 +152,7 @@ class RegistrationTest {
     /** What ends for the peer ends in the device. */
     @Test
     void nothingThatIsExposedIsCached() throws IOException {
-        try (VerbsContext context = open(1 << 20)) {
+        try (EventLoopVerbsContext context = open(1 << 20)) {
             End end = new End(context, 100);
             end.queuePair = context.createQueuePair(Ends.SIZE, end);
             end.queuePair.invalidate(end.expose(0, 10, REMOTE_READ));
@@ -164,7 +164,7 @@ class RegistrationTest {
 
     @Test
     void theCacheMakesRoomBeforeRegisteringFails() throws IOException {
-        try (VerbsContext context = open(1 << 20)) {
+        try (EventLoopVerbsContext context = open(1 << 20)) {
             device.limitMemory(device.registeredBytes() + 1500);
             MemoryRegion first = register(context, ByteBuffer.allocateDirect(1000));
             assertThat(first.localKey()).isNotZero();
@@ -178,7 +178,7 @@ class RegistrationTest {
 
     @Test
     void theLimitOfLockedMemoryIsNamedWithWhatToDo() throws IOException {
-        try (VerbsContext context = open(0)) {
+        try (EventLoopVerbsContext context = open(0)) {
             device.limitMemory(device.registeredBytes() + 1500);
             MemoryRegion first = register(context, ByteBuffer.allocateDirect(1000));
             assertThat(first.localKey()).isNotZero();
@@ -198,7 +198,7 @@ class RegistrationTest {
 
     @Test
     void aQueuePairThatTheCompletionQueueCannotHoldIsRefused() throws IOException {
-        try (VerbsContext context = open(0)) {
+        try (EventLoopVerbsContext context = open(0)) {
             QueuePairConfig half = new QueuePairConfig(512, 256, 1, 1);
             End end = new End(context, 1);
             QueuePair first = context.createQueuePair(half, end);
@@ -213,7 +213,7 @@ class RegistrationTest {
 
     @Test
     void aQueuePairThatCannotBeMadeTakesNoRoomInTheCompletionQueue() throws IOException {
-        try (VerbsContext context = open(0)) {
+        try (EventLoopVerbsContext context = open(0)) {
             QueuePairConfig whole = new QueuePairConfig(512, 512, 1, 1);
             assertThatThrownBy(() -> context.createQueuePair(whole, null))
                     .isInstanceOf(NullPointerException.class);
@@ -229,7 +229,7 @@ class RegistrationTest {
     void whatAClosedQueuePairLeavesInTheCompletionQueueHasItsRoom() throws IOException {
         device.leaveCompletions(true);
         try (Ends ends = new Ends(new SoftwareDisniProvider());
-                VerbsContext context = open(0)) {
+                EventLoopVerbsContext context = open(0)) {
             ends.listen();
             QueuePairConfig size = new QueuePairConfig(16, 700, 1, 1);
             End end = new End(context, 10);
@@ -256,7 +256,7 @@ class RegistrationTest {
 
     @Test
     void anAddressThatIsNotOfTheMemoryIsRefused() throws IOException {
-        try (VerbsContext context = open(0)) {
+        try (EventLoopVerbsContext context = open(0)) {
             assertThatThrownBy(() -> context.register(ByteBuffer.allocateDirect(10), 4096))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("sun.misc.Unsafe");

@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.ffm;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /**
@@ -19,7 +19,8 @@ public class SoftwareFfmProvider implements VerbsProvider {
     /** What is behind it, for Java 22. */
     interface Software extends Ffm.Entrance {
 
-        VerbsContext open(FfmConfig config, boolean isRoce, boolean hasWindows) throws IOException;
+        EventLoopVerbsContext open(FfmConfig config, boolean isRoce, boolean hasWindows)
+                throws IOException;
 
         List<String> problems();
 
@@ -94,7 +95,7 @@ public class SoftwareFfmProvider implements VerbsProvider {
     }
 
     @Override
-    public VerbsContext open() throws IOException {
+    public EventLoopVerbsContext open() throws IOException {
         ensureAvailability();
         try {
             return entrance().open(FfmConfig.defaults(), isRoce, hasWindows);

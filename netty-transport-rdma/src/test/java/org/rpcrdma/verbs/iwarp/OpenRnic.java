@@ -2,9 +2,9 @@
 package org.rpcrdma.verbs.iwarp;
 
 import java.io.IOException;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
-import org.rpcrdma.verbs.VerbsContext;
 import org.rpcrdma.verbs.iwarp.memory.EveryStream;
 import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 
@@ -18,7 +18,7 @@ public final class OpenRnic {
         context = new IwarpContext(config);
     }
 
-    public VerbsContext context() {
+    public EventLoopVerbsContext context() {
         return context;
     }
 

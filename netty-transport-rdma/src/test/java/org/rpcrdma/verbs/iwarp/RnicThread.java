@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /**
  * A software RNIC with a thread of its own, to which all others give their work: libraries may be called by any thread.
@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.VerbsContext;
 public final class RnicThread {
 
     private final OpenRnic rnic;
-    private final VerbsContext context;
+    private final EventLoopVerbsContext context;
     private final Consumer<String> problems;
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private final Thread thread;
@@ -35,7 +35,7 @@ public final class RnicThread {
         return rnic;
     }
 
-    public VerbsContext context() {
+    public EventLoopVerbsContext context() {
         return context;
     }
 

@@ -21,7 +21,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.rpcrdma.verbs.DirectMemoryBudget;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.SimulatedThreads.SimulatedThread;
 
@@ -158,7 +158,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
             }
 
             @Override
-            public VerbsContext open() throws IOException {
+            public EventLoopVerbsContext open() throws IOException {
                 return new IwarpContext(config, SimulatedNetwork.this, budget);
             }
         };

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /** Contexts over the {@link SoftwareLibrary}. Loaded by its name, by a JVM that can. */
 final class SoftwareFfm implements SoftwareFfmProvider.Software {
@@ -17,12 +17,12 @@ final class SoftwareFfm implements SoftwareFfmProvider.Software {
     }
 
     @Override
-    public VerbsContext open(FfmConfig config) throws IOException {
+    public EventLoopVerbsContext open(FfmConfig config) throws IOException {
         return open(config, false, true);
     }
 
     @Override
-    public VerbsContext open(FfmConfig config, boolean isRoce, boolean hasWindows)
+    public EventLoopVerbsContext open(FfmConfig config, boolean isRoce, boolean hasWindows)
             throws IOException {
         FfmConfig chosen =
                 new FfmConfig(

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 
 /** Memory windows are used where a device has them and nothing is known against them. */
 class WindowChoiceTest {
@@ -13,7 +13,7 @@ class WindowChoiceTest {
     private static boolean hasWindows(SoftwareKernel.Kind kind, boolean deviceHas, Boolean said)
             throws IOException {
         FfmConfig config = new FfmConfig(null, 1024, 0, 2000, said);
-        try (VerbsContext context =
+        try (EventLoopVerbsContext context =
                 FfmProviderFactory.open(config, () -> new SoftwareLibrary(kind, deviceHas))) {
             return context.capabilities().remoteInvalidation();
         }

@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.concurrency.Stub;
 import org.rpcrdma.verbs.DirectMemoryBudget;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.ModelMemory;
-import org.rpcrdma.verbs.VerbsContext;
 
 /** Buffers that another thread releases, while the event loop collects. Found: the flag cleared behind that. */
 class RegisteredBufferPoolTest {
@@ -43,7 +43,8 @@ class RegisteredBufferPoolTest {
     private static final class Lent {
         final AtomicInteger collections = new AtomicInteger();
         final DirectMemoryBudget budget = ModelMemory.budget(4L * SLAB);
-        final VerbsContext context = Stub.of(VerbsContext.class, method -> new Region());
+        final EventLoopVerbsContext context =
+                Stub.of(EventLoopVerbsContext.class, method -> new Region());
         volatile Thread loop = Thread.currentThread();
         final RegisteredBufferPool pool =
                 new RegisteredBufferPool(

@@ -49,7 +49,7 @@ import org.rpcrdma.channel.RdmaEventLoopGroupStatistics;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaServerStreamChannel;
 import org.rpcrdma.channel.RdmaStreamChannel;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** RDMA channels, and NIO channels beside them, on event loops of Netty 4.2. */
@@ -422,17 +422,18 @@ class RdmaIoHandlerTest {
                         new Class<?>[] {VerbsProvider.class},
                         (self, called, arguments) -> {
                             Object result = invoke(called, real, arguments);
-                            return result instanceof VerbsContext context
+                            return result instanceof EventLoopVerbsContext context
                                     ? failing(context, method, fails)
                                     : result;
                         });
     }
 
-    private static VerbsContext failing(VerbsContext real, String method, AtomicBoolean fails) {
-        return (VerbsContext)
+    private static EventLoopVerbsContext failing(
+            EventLoopVerbsContext real, String method, AtomicBoolean fails) {
+        return (EventLoopVerbsContext)
                 Proxy.newProxyInstance(
                         RdmaIoHandlerTest.class.getClassLoader(),
-                        new Class<?>[] {VerbsContext.class},
+                        new Class<?>[] {EventLoopVerbsContext.class},
                         (self, called, arguments) -> {
                             if (fails.get() && called.getName().equals(method)) {
                                 throw new InternalError("of the test");

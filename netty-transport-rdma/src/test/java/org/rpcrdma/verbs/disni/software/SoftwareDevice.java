@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.iwarp.OpenRnic;
 import org.rpcrdma.verbs.iwarp.RnicThread;
 
@@ -43,7 +43,7 @@ final class SoftwareDevice {
                 thing.getClass().getSimpleName(), (name, count) -> count == 1 ? null : count - 1);
     }
 
-    VerbsContext context() {
+    EventLoopVerbsContext context() {
         return thread.context();
     }
 

@@ -3,7 +3,7 @@ package org.rpcrdma.verbs.disni.software;
 
 import java.io.IOException;
 import java.net.InetAddress;
-import org.rpcrdma.verbs.VerbsContext;
+import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.disni.DisniConfig;
 import org.rpcrdma.verbs.disni.DisniProvider;
@@ -39,7 +39,7 @@ public final class SoftwareDisniProvider implements VerbsProvider {
     }
 
     @Override
-    public VerbsContext open() throws IOException {
+    public EventLoopVerbsContext open() throws IOException {
         SoftwareRdmaProvider.install();
         DisniConfig defaults = DisniConfig.defaults();
         return new DisniProvider(

@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 /** A call with its place in the list of its {@link OldestUnansweredCallGauge}. Event loop only. */
-abstract class UnansweredCallGaugeNode {
+abstract class CallListedByAge {
 
     /** Whether it is in the list. */
     boolean isListed;
@@ -10,6 +10,6 @@ abstract class UnansweredCallGaugeNode {
     /** Time of the write or of the arrival, as {@link System#nanoTime}. */
     long since;
 
-    UnansweredCallGaugeNode older;
-    UnansweredCallGaugeNode newer;
+    CallListedByAge older;
+    CallListedByAge newer;
 }

@@ -11,23 +11,23 @@ import org.rpcrdma.codec.internal.ReusableWritePromise;
  * that no reply comes (RFC 8166, 4.5.4), and may mark the call as fatal (4.5.3). Outlives the state of the call; reused
  * for later work requests.
  */
-final class ConnectionClosingReplyPromise extends ReusableWritePromise {
+final class CloseOnFailureReplyPromise extends ReusableWritePromise {
 
     private final ConnectionSharedState link;
-    private final Consumer<ConnectionClosingReplyPromise> pool;
+    private final Consumer<CloseOnFailureReplyPromise> pool;
     private int xid;
 
     /** Void promise of the user, which reports a failure; {@code null} for work requests of the codec. */
     private ChannelPromise user;
 
-    ConnectionClosingReplyPromise(
-            ConnectionSharedState link, Consumer<ConnectionClosingReplyPromise> pool) {
+    CloseOnFailureReplyPromise(
+            ConnectionSharedState link, Consumer<CloseOnFailureReplyPromise> pool) {
         super(link.channel);
         this.link = link;
         this.pool = pool;
     }
 
-    ConnectionClosingReplyPromise of(int call) {
+    CloseOnFailureReplyPromise of(int call) {
         xid = call;
         return this;
     }

@@ -11,7 +11,7 @@ import java.nio.ByteBuffer;
  * <p>Not thread-safe: every method but {@link #wakeup()} is called by the thread that polls. Handlers are called only
  * from inside {@link #poll(int)}, so that posting from a handler is never reentrant.
  */
-public interface VerbsContext extends AutoCloseable {
+public interface EventLoopVerbsContext extends AutoCloseable {
 
     /** {@return what this device can do, and its limits} */
     DeviceCapabilities capabilities();

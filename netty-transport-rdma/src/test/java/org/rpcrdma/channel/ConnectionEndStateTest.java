@@ -9,12 +9,12 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A close that waits for posted work. */
-class ConnectionTeardownTest {
+class ConnectionEndStateTest {
 
     private static final int NO_TASK = -1;
 
     private final EmbeddedChannel channel = new EmbeddedChannel();
-    private final ConnectionTeardown end = new ConnectionTeardown();
+    private final ConnectionEndState end = new ConnectionEndState();
     private final List<String> closed = new ArrayList<>();
 
     private void drain(int millis) {

@@ -15,7 +15,7 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  * Calls of one connection that a {@link DuplicateRequestCache} covers: those that handlers are executing, and those
  * that wait for the answer to an earlier transmission. Outlives its connection until the handlers have answered.
  */
-final class ConnectionDuplicateRequestTracker {
+final class DuplicateRequestCacheAccess {
 
     /** Bytes of a call that its checksum covers: the header and the first arguments. */
     private static final int CHECKED_BYTES = 256;
@@ -42,7 +42,7 @@ final class ConnectionDuplicateRequestTracker {
     /** Timer that ends the wait for late answers; {@code null} while the connection is open. */
     private ScheduledFuture<?> lastCall;
 
-    ConnectionDuplicateRequestTracker(
+    DuplicateRequestCacheAccess(
             ConnectionSharedState link, DuplicateRequestCache cache, Target target) {
         this.link = link;
         this.cache = cache;

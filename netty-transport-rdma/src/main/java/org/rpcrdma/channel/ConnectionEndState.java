@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
  * Tears down a connection: after the peer has ended it, by a close that waits for posted work, or immediately. Event
  * loop only.
  */
-final class ConnectionTeardown {
+final class ConnectionEndState {
 
     /** Whether the peer has ended the connection; the channel closes when all inbound data are delivered. */
     boolean disconnected;
