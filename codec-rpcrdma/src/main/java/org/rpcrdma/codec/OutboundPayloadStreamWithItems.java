@@ -31,6 +31,7 @@ final class OutboundPayloadStreamWithItems {
             parts = message;
             stream = message.content().retain(); // in addition to that of the message itself
         } else {
+            assert parts == RpcMessage.PLAIN : "cleared after the message before";
             stream = (ByteBuf) written;
         }
     }

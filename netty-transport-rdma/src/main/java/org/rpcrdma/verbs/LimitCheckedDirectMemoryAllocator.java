@@ -21,10 +21,8 @@ final class LimitCheckedDirectMemoryAllocator {
      * The first bytes are allocated without a look at what others have taken, for which the JVM loads its management,
      * before the first call of a program. They are a quarter of what is kept free, at most.
      */
-    private static final long FIRST_BYTES = Math.min(8 << 20, limit() / 64);
-
-    /** Allocated up to now, freed ones included. */
-    private static final AtomicLong allocated = new AtomicLong();
+    private static final UncheckedAllowance first =
+            new UncheckedAllowance(Math.min(8 << 20, limit() / 64));
 
     private LimitCheckedDirectMemoryAllocator() {}
 
@@ -35,12 +33,18 @@ final class LimitCheckedDirectMemoryAllocator {
      * @throws IllegalStateException when it does not fit
      */
     static ByteBuffer allocate(int bytes, IntFunction<ByteBuffer> source) {
-        if (allocated.addAndGet(bytes) > FIRST_BYTES) {
+        return allocate(bytes, source, first);
+    }
+
+    static ByteBuffer allocate(
+            int bytes, IntFunction<ByteBuffer> source, UncheckedAllowance unchecked) {
+        if (!unchecked.tryTake(bytes)) {
             check(bytes);
         }
         try {
             return source.apply(bytes);
         } catch (OutOfMemoryError e) {
+            unchecked.end(); // the JVM has slept for this: from now on it is asked before
             throw refused(
                     bytes, "the JVM has no more; raise -XX:MaxDirectMemorySize: " + e.getMessage());
         }

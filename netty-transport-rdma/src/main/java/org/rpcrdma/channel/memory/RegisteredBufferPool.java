@@ -207,10 +207,6 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         lentBytes -= spared;
     }
 
-    boolean hasAddresses() {
-        return slabs.hasUnsafe;
-    }
-
     /**
      * Collects buffers released on other threads, so that an idle event loop does not hold their memory. Event loop
      * only.

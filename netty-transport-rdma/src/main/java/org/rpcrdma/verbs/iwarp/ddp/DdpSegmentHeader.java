@@ -51,6 +51,7 @@ public final class DdpSegmentHeader {
      */
     public void decode(ByteBuffer bytes, int at, int length) throws StreamException {
         ulpduLength = 0;
+        payloadBytes = 0;
         isTagged = length > 0 && (bytes.get(at) & TAGGED) != 0;
         headerBytes = isTagged ? TAGGED_BYTES : UNTAGGED_BYTES;
         if (length < headerBytes) {
