@@ -28,7 +28,7 @@ import java.util.zip.CRC32C;
  * port, frames, bytes, bytes that are left over because no whole frame came; FPDUs with a wrong CRC (one of 0 is none);
  * segments that end inside of a frame; of these, where soft-iWARP of Linux 6.1 loses its place: behind byte 17 to 19 of
  * an untagged FPDU, or between the first byte of pad and CRC and the last; of the wrong CRCs, those that are right for
- * an FPDU whose last bytes are counted twice; the IPv4 address of the sender.
+ * an FPDU whose last bytes are counted twice; the IPv4 address of the sender; its segments with RST.
  */
 final class Resegment {
 
@@ -36,7 +36,8 @@ final class Resegment {
     private static final int IP_HEADER = 20;
     private static final int TCP_HEADER = 20;
     private static final int SYN = 0x02;
-    private static final int ENDS = 0x05; // FIN or RST
+    private static final int RST = 0x04;
+    private static final int ENDS = 0x01 | RST; // FIN is 1
     private static final int LONGEST_SEGMENT = 60_000;
     private static final int STARTUP_HEADER = 20;
     private static final int IPV4 = 0x0800;
@@ -124,6 +125,9 @@ final class Resegment {
         if (grows) {
             direction.segmentEnds();
         }
+        if ((flags & RST) != 0) {
+            direction.resets++;
+        }
         if ((flags & ENDS) != 0) {
             write(record, order, Arrays.copyOf(packet, payload));
         }
@@ -164,6 +168,7 @@ final class Resegment {
         private long countedTwice;
         private long cuts;
         private long riskyCuts;
+        private long resets;
 
         Direction(long key, int first, int source) {
             this.key = key;
@@ -281,7 +286,7 @@ final class Resegment {
             System.out.println(
                     (key >>> 16) + " " + (key & 0xffff) + " " + frames + " " + written + " "
                             + (received - written) + " " + wrongCrcs + " " + cuts + " " + riskyCuts + " "
-                            + countedTwice + " " + address());
+                            + countedTwice + " " + address() + " " + resets);
         }
     }
 }

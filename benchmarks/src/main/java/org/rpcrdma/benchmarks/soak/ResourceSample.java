@@ -35,7 +35,6 @@ record ResourceSample(
         for (int i = 0; i < COLLECTIONS; i++) {
             System.gc();
         }
-        String[] descriptors = new File("/proc/self/fd").list();
         return new ResourceSample(
                 ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed(),
                 groups.stream().mapToLong(RdmaEventLoopGroup::registeredBytes).sum(),
@@ -43,9 +42,18 @@ record ResourceSample(
                 DirectMemoryBudget.jvm().used()
                         + PooledByteBufAllocator.DEFAULT.metric().usedDirectMemory()
                         + UnpooledByteBufAllocator.DEFAULT.metric().usedDirectMemory(),
-                descriptors == null ? -1 : descriptors.length,
+                openDescriptors(),
                 ManagementFactory.getThreadMXBean().getThreadCount(),
-                groups.stream().mapToInt(RdmaEventLoopGroup::registeredChannels).sum());
+                registeredChannels(groups));
+    }
+
+    static int openDescriptors() {
+        String[] descriptors = new File("/proc/self/fd").list();
+        return descriptors == null ? -1 : descriptors.length;
+    }
+
+    static int registeredChannels(List<RdmaEventLoopGroup> groups) {
+        return groups.stream().mapToInt(RdmaEventLoopGroup::registeredChannels).sum();
     }
 
     @Override

@@ -108,11 +108,13 @@ final class Soak implements Callable<Integer> {
             ResourceSample before = sample("before");
             injectFaults();
             awaitProgress();
-            ResourceSample after = sample("after");
-            if (after.channels() != before.channels()
-                    || after.descriptors() > before.descriptors()) {
-                tally.violation("channels or descriptors are left over");
-            }
+            // A socket whose peer has gone lingers for a moment.
+            await(
+                    () ->
+                            ResourceSample.registeredChannels(groups()) == before.channels()
+                                    && ResourceSample.openDescriptors() <= before.descriptors(),
+                    "channels or descriptors are left over");
+            sample("after");
             say(samples.verdict());
             if (!samples.isFlat()) {
                 tally.violation("something has grown");
@@ -193,7 +195,7 @@ final class Soak implements Callable<Integer> {
             if (System.nanoTime() - nextSample >= 0) {
                 nextSample += (long) (sampleMinutes * 60e9);
                 awaitProgress();
-                ResourceSample now = ResourceSample.take(List.of(clientGroup, serverGroup));
+                ResourceSample now = ResourceSample.take(groups());
                 samples.add(now);
                 say(SoakSamples.row((System.nanoTime() - start) / 60e9, now, tally));
             }
@@ -242,9 +244,13 @@ final class Soak implements Callable<Integer> {
     }
 
     private ResourceSample sample(String when) {
-        ResourceSample sample = ResourceSample.take(List.of(clientGroup, serverGroup));
+        ResourceSample sample = ResourceSample.take(groups());
         say(when + ": " + sample);
         return sample;
+    }
+
+    private List<RdmaEventLoopGroup> groups() {
+        return List.of(clientGroup, serverGroup);
     }
 
     private static void say(String what) {

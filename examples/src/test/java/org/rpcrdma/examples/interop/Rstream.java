@@ -142,6 +142,9 @@ public final class Rstream {
 
     // ------------------------------------------------------------------ client
 
+    /** Of the receive buffer: the server gets no word of ours behind its last bytes, upon which its TCP would give them up. */
+    private static final int MORE_THAN_TWICE_ALL_BYTES = 1 << 22;
+
     /** Both ends say 16 bytes; then so many times the client sends its bytes and the server as many. */
     private static void exchange(
             RdmaEventLoopGroup group, InetSocketAddress server, int size, int times)
@@ -177,6 +180,7 @@ public final class Rstream {
                         .group(group)
                         .channel(RdmaStreamChannel.class)
                         .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 10_000)
+                        .option(ChannelOption.SO_RCVBUF, MORE_THAN_TWICE_ALL_BYTES)
                         .handler(received);
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
         while (true) {
