@@ -142,7 +142,7 @@ public final class Rstream {
 
     // ------------------------------------------------------------------ client
 
-    /** Of the receive buffer: the server gets no word of ours behind its last bytes, upon which its TCP would give them up. */
+    /** Receive buffer: no news of room follows the server's last bytes, upon which its TCP would give them up. */
     private static final int MORE_THAN_TWICE_ALL_BYTES = 1 << 22;
 
     /** Both ends say 16 bytes; then so many times the client sends its bytes and the server as many. */
