@@ -48,7 +48,7 @@ class LayeringTest {
         "RequesterState",
         "RequesterCredits",
         "OutboundCallState",
-        "OutboundCallRequestState",
+        "OutboundCallRequest",
         "OutboundCallChunks",
         "InboundReplyState",
         "OutboundCallChunkPlanner",

@@ -99,7 +99,7 @@ final class ConnectionMetrics {
      *
      * @param start {@link #startTime} of it
      */
-    void callEnded(RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long start) {
+    void callEnded(RpcRdmaRole role, String procedure, RpcRdmaCallOutcome outcome, long start) {
         if (start != 0) {
             long nanos = System.nanoTime() - start;
             RpcRdmaFlightEvents.call(role, procedure, outcome, nanos);

@@ -24,7 +24,7 @@ final class OutboundCallEncoder {
 
     ByteBuf encode(OutboundCallState call) throws CallTooLongException {
         int credit = requester.credits.requested;
-        OutboundCallRequestState request = call.request;
+        OutboundCallRequest request = call.request;
         VersionInlineThresholds protocol = call.protocol;
         OptionalOperationMessage option = request.option;
         if (option != null) {

@@ -25,7 +25,7 @@ final class OutboundCallState extends CallListedByAge {
     /** Bytes assumed for a reply without its results if no binding gives a bound. */
     private static final int LEAST_ROOM = 1024;
 
-    final OutboundCallRequestState request = new OutboundCallRequestState();
+    final OutboundCallRequest request = new OutboundCallRequest();
     final OutboundCallChunks chunks = new OutboundCallChunks();
     final InboundReplyState reply = new InboundReplyState();
 
@@ -159,11 +159,11 @@ final class OutboundCallState extends CallListedByAge {
     }
 
     /** Outcome of an answered call. */
-    CallAnswerOutcome outcome() {
+    RpcRdmaCallOutcome outcome() {
         if (reply.isRefused) {
-            return CallAnswerOutcome.REFUSED;
+            return RpcRdmaCallOutcome.REFUSED;
         }
-        return reply.failure == null ? CallAnswerOutcome.REPLIED : CallAnswerOutcome.BAD_REPLY;
+        return reply.failure == null ? RpcRdmaCallOutcome.REPLIED : RpcRdmaCallOutcome.BAD_REPLY;
     }
 
     /** The pull completion of a reply in Read chunks, to be sent when its Reads have ended. */

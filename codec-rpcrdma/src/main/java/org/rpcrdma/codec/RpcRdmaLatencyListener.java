@@ -18,7 +18,7 @@ public interface RpcRdmaLatencyListener {
      *     of the call until its reply is passed to the device
      */
     default void callEnded(
-            RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long nanos) {}
+            RpcRdmaRole role, String procedure, RpcRdmaCallOutcome outcome, long nanos) {}
 
     /**
      * A call that waited for a credit has received one.

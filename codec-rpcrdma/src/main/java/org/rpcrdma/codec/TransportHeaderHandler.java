@@ -272,7 +272,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
             metrics.callEnded(
                     RpcRdmaRole.RESPONDER,
                     call.request.procedureName,
-                    CallAnswerOutcome.REFUSED,
+                    RpcRdmaCallOutcome.REFUSED,
                     call.request.startNanos);
             errors.answer(ctx, call, promise);
         } else {
@@ -321,7 +321,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
         metrics.callEnded(
                 RpcRdmaRole.RESPONDER,
                 call.request.procedureName,
-                CallAnswerOutcome.REPLIED,
+                RpcRdmaCallOutcome.REPLIED,
                 call.request.startNanos);
         responder.replySent(call.protocol);
         CloseOnFailureReplyPromise work = responder.work(call.xid);

@@ -587,7 +587,7 @@ class FlowTest {
                     public void callEnded(
                             RpcRdmaRole role,
                             String procedure,
-                            CallAnswerOutcome outcome,
+                            RpcRdmaCallOutcome outcome,
                             long nanos) {
                         latency.add(nanos);
                     }

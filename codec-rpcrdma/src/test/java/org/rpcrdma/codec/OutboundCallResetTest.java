@@ -84,8 +84,8 @@ class OutboundCallResetTest {
 
     @Test
     void request() throws Exception {
-        OutboundCallRequestState part = new OutboundCallRequestState();
-        isLikeNew(part, new OutboundCallRequestState(), part::clear);
+        OutboundCallRequest part = new OutboundCallRequest();
+        isLikeNew(part, new OutboundCallRequest(), part::clear);
     }
 
     @Test

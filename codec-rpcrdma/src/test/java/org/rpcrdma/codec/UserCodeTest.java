@@ -331,7 +331,7 @@ class UserCodeTest {
                 new RpcRdmaLatencyListener() {
                     @Override
                     public void callEnded(
-                            RpcRdmaRole role, String name, CallAnswerOutcome outcome, long nanos) {
+                            RpcRdmaRole role, String name, RpcRdmaCallOutcome outcome, long nanos) {
                         ThrowingBinding.<RuntimeException>raise(kind.make());
                     }
 

@@ -4,7 +4,7 @@ package org.rpcrdma.examples;
 import java.io.PrintWriter;
 import java.util.Locale;
 import org.HdrHistogram.SynchronizedHistogram;
-import org.rpcrdma.codec.CallAnswerOutcome;
+import org.rpcrdma.codec.RpcRdmaCallOutcome;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaMetrics;
@@ -24,7 +24,7 @@ final class DemoTable implements RpcRdmaLatencyListener {
 
     @Override
     public void callEnded(
-            RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long time) {
+            RpcRdmaRole role, String procedure, RpcRdmaCallOutcome outcome, long time) {
         nanos.recordValue(time);
     }
 

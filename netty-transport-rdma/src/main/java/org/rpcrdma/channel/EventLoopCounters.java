@@ -10,18 +10,18 @@ final class EventLoopCounters {
 
     private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
 
-    private final long[] values = new long[RdmaCounter.values().length];
+    private final long[] values = new long[RdmaEventLoopCounter.values().length];
 
-    void increment(RdmaCounter counter) {
+    void increment(RdmaEventLoopCounter counter) {
         add(counter, 1);
     }
 
-    void add(RdmaCounter counter, long amount) {
+    void add(RdmaEventLoopCounter counter, long amount) {
         int i = counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
-    long value(RdmaCounter counter) {
+    long value(RdmaEventLoopCounter counter) {
         return (long) ELEMENT.getOpaque(values, counter.ordinal());
     }
 }

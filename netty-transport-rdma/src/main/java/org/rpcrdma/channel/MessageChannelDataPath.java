@@ -126,7 +126,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     }
 
     private void stalled(IOException cause) {
-        channel.poller().count(RdmaCounter.READS_STALLED);
+        channel.poller().count(RdmaEventLoopCounter.READS_STALLED);
         channel.poller().log().warn(channel, "a connection is ended", cause);
         channel.abandon();
         channel.pipeline().fireExceptionCaught(cause);

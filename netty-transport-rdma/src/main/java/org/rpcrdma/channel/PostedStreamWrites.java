@@ -6,7 +6,7 @@ import io.netty.util.internal.MathUtil;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.ReceiveBufferAddress;
-import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.RsocketMessage;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
@@ -77,7 +77,7 @@ final class PostedStreamWrites {
         this.depth = depth;
         int ring = MathUtil.findNextPositivePowerOfTwo(depth);
         this.slotMask = ring - 1;
-        this.entries = ring * StreamMessage.BYTES;
+        this.entries = ring * RsocketMessage.BYTES;
         this.slots = pool.take(entries + MOST_ENTRIES * ReceiveBufferAddress.BYTES);
     }
 
@@ -188,7 +188,7 @@ final class PostedStreamWrites {
             growMessages();
         }
         int slot = tail & (workOf.length - 1);
-        int index = (tail & slotMask) * StreamMessage.BYTES;
+        int index = (tail & slotMask) * RsocketMessage.BYTES;
         slots.buffer().setIntLE(index, message);
         int added =
                 wire.send(
@@ -246,7 +246,7 @@ final class PostedStreamWrites {
             throw new IllegalStateException("a message has completed that was refused before");
         }
         int slot = head & (workOf.length - 1);
-        int index = (head & slotMask) * StreamMessage.BYTES;
+        int index = (head & slotMask) * RsocketMessage.BYTES;
         head++;
         posted -= workOf[slot];
         releaseHeld(memoryEnd[slot]);

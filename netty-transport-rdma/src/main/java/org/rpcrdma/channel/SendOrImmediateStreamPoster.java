@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.RsocketMessage;
 import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.QueuePair;
@@ -70,7 +70,7 @@ abstract class SendOrImmediateStreamPoster {
 
         @Override
         int receivedBytes() {
-            return StreamMessage.BYTES;
+            return RsocketMessage.BYTES;
         }
 
         @Override
@@ -82,7 +82,7 @@ abstract class SendOrImmediateStreamPoster {
         @Override
         int send(long id, int message, long address, int localKey) {
             queuePair.send(id, QueuePair.SIGNALED);
-            queuePair.gather(address, StreamMessage.BYTES, localKey);
+            queuePair.gather(address, RsocketMessage.BYTES, localKey);
             return 1;
         }
     }

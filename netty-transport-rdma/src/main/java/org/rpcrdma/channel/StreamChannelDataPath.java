@@ -10,8 +10,8 @@ import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.PeerReceiveBufferTable;
+import org.rpcrdma.stream.RsocketMessage;
 import org.rpcrdma.stream.StreamHalfCloseState;
-import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.DeviceCapabilities;
@@ -149,7 +149,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
         if (!ends.isOutputOver()) {
             ends.shutdownSent();
             meter.endsChanged(ends);
-            output.end(StreamMessage.SHUTDOWN);
+            output.end(RsocketMessage.SHUTDOWN);
         }
     }
 
@@ -169,7 +169,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
             // Over iWARP it may have to wait for the initiator's first message (RFC 5044, 7.1.2);
             // the end of the connection must not overtake it.
             ends.disconnectSent();
-            output.end(StreamMessage.DISCONNECT);
+            output.end(RsocketMessage.DISCONNECT);
         } else {
             queuePair.disconnect();
         }
@@ -306,21 +306,21 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
 
     /** A Send has arrived. If messages are immediate data, receives have no memory for a Send. */
     private void taken(int length) throws StreamProtocolException {
-        if (length != StreamMessage.BYTES) {
+        if (length != RsocketMessage.BYTES) {
             throw new StreamProtocolException(
                     "The peer sent a message of "
                             + length
                             + " bytes, expected "
-                            + StreamMessage.BYTES);
+                            + RsocketMessage.BYTES);
         }
         received(receives.take());
     }
 
     private void received(int message) throws StreamProtocolException {
-        switch (StreamMessage.kind(message)) {
-            case DATA -> dataReceived(StreamMessage.value(message));
+        switch (RsocketMessage.kind(message)) {
+            case DATA -> dataReceived(RsocketMessage.value(message));
             case SGL -> {
-                output.update(StreamMessage.value(message));
+                output.update(RsocketMessage.value(message));
                 meter.outputChanged(output);
                 roomHasGrown();
             }
@@ -338,7 +338,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
             case RESERVED ->
                     throw new StreamProtocolException(
                             "The peer sent a message of a reserved kind: "
-                                    + StreamMessage.toString(message));
+                                    + RsocketMessage.toString(message));
             default -> {} // reserved for later versions
         }
     }

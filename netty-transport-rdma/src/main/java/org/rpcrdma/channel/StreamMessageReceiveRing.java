@@ -3,7 +3,7 @@ package org.rpcrdma.channel;
 
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
-import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.RsocketMessage;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
@@ -72,15 +72,15 @@ final class StreamMessageReceiveRing implements ReceiveMemoryRange {
         if (memory == null) {
             queuePair.postReceive(ID, 0, 0, 0);
         } else if (withoutMemory) {
-            queuePair.postReceive(ID, StreamMessage.BYTES);
+            queuePair.postReceive(ID, RsocketMessage.BYTES);
         } else {
             queuePair.postReceive(
-                    ID, addressOf(slot), StreamMessage.BYTES, memory.region().localKey());
+                    ID, addressOf(slot), RsocketMessage.BYTES, memory.region().localKey());
         }
     }
 
     private long addressOf(int slot) {
-        return memory.address() + (long) slot * StreamMessage.BYTES;
+        return memory.address() + (long) slot * RsocketMessage.BYTES;
     }
 
     /** Memory for the message that arrives now, see {@link org.rpcrdma.verbs.QueuePairHandler#receiveMemory}. */
@@ -102,12 +102,12 @@ final class StreamMessageReceiveRing implements ReceiveMemoryRange {
 
     @Override
     public int length() {
-        return StreamMessage.BYTES;
+        return RsocketMessage.BYTES;
     }
 
     /** Returns the message of the oldest receive, which has completed, and posts the receive again. */
     int take() {
-        int message = memory.buffer().getIntLE(next * StreamMessage.BYTES);
+        int message = memory.buffer().getIntLE(next * RsocketMessage.BYTES);
         postAgain();
         return message;
     }

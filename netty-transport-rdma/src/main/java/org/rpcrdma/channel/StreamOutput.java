@@ -8,8 +8,8 @@ import java.io.IOException;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.PeerReceiveBufferTable;
+import org.rpcrdma.stream.RsocketMessage;
 import org.rpcrdma.stream.SendCredits;
-import org.rpcrdma.stream.StreamMessage;
 import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.QueuePair;
@@ -205,7 +205,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         if (!work.hasRoom(3) || (open == 0 && credits.available() == 0)) {
             return 0;
         }
-        int most = Math.min(window - bytesUnderWay, StreamMessage.MAX_DATA) - open;
+        int most = Math.min(window - bytesUnderWay, RsocketMessage.MAX_DATA) - open;
         return (int) Math.min(table.room(), Math.max(0, most));
     }
 
@@ -306,7 +306,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             bytesUnderWay += bytes;
             sentBytes += bytes;
             credits.sent();
-            work.send(StreamMessage.data(bytes));
+            work.send(RsocketMessage.data(bytes));
         }
     }
 
@@ -331,7 +331,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     /** Grants credits to the peer; the caller then calls {@link #doorbell()}. */
     void grant(int limit) {
         controls++;
-        work.send(StreamMessage.sgl(limit));
+        work.send(RsocketMessage.sgl(limit));
     }
 
     /** Announces the end of one or both directions, after all posted work. */
@@ -358,8 +358,8 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
             return;
         }
         int message = work.takeMessage();
-        switch (StreamMessage.kind(message)) {
-            case DATA -> dataSent(StreamMessage.value(message), in);
+        switch (RsocketMessage.kind(message)) {
+            case DATA -> dataSent(RsocketMessage.value(message), in);
             case SGL -> controls--;
             case DISCONNECT -> over = true;
             default -> {

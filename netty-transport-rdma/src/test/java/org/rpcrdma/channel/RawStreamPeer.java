@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.rpcrdma.stream.ReceiveBufferAddress;
-import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.RsocketMessage;
 import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.EventLoopVerbsContext;
@@ -103,7 +103,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
             return;
         }
         queuePair.postReceive(
-                slot, base + RECEIVES + slot * 8L, StreamMessage.BYTES, region.localKey());
+                slot, base + RECEIVES + slot * 8L, RsocketMessage.BYTES, region.localKey());
     }
 
     /** Connects with a first buffer of that length, and waits for the answer. */
@@ -230,7 +230,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
         }
         int slot = slot();
         bytes.setIntLE(slot, message);
-        sendBytes(slot, StreamMessage.BYTES);
+        sendBytes(slot, RsocketMessage.BYTES);
     }
 
     /** Opens a message that goes out with the next doorbell. */
@@ -241,7 +241,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
         }
         bytes.setIntLE(slot, message);
         queuePair.send(SENT, 0);
-        queuePair.gather(base + slot, StreamMessage.BYTES, region.localKey());
+        queuePair.gather(base + slot, RsocketMessage.BYTES, region.localKey());
     }
 
     /** Writes bytes, and says with the same Write that it did. */
@@ -275,7 +275,7 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
                 peer.tableOffset() + (long) index * ReceiveBufferAddress.BYTES,
                 peer.tableKey());
         queuePair.gather(base + slot, ReceiveBufferAddress.BYTES, region.localKey());
-        send(StreamMessage.sgl(limit));
+        send(RsocketMessage.sgl(limit));
     }
 
     /** Bytes that the peer has written into published memory. */
@@ -286,13 +286,13 @@ final class RawStreamPeer implements QueuePairHandler, AutoCloseable {
     }
 
     /** The messages of a kind. */
-    List<Integer> messages(StreamMessage.Kind kind) {
-        return messages.stream().filter(m -> StreamMessage.kind(m) == kind).toList();
+    List<Integer> messages(RsocketMessage.Kind kind) {
+        return messages.stream().filter(m -> RsocketMessage.kind(m) == kind).toList();
     }
 
     /** Sum of the DATA messages. */
     int dataReceived() {
-        return messages(StreamMessage.Kind.DATA).stream().mapToInt(m -> m).sum();
+        return messages(RsocketMessage.Kind.DATA).stream().mapToInt(m -> m).sum();
     }
 
     // ------------------------------------------------------------------ hearing

@@ -31,8 +31,8 @@ import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.StreamPair.Collector;
 import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.stream.ReceiveBufferAddress;
-import org.rpcrdma.stream.StreamMessage;
-import org.rpcrdma.stream.StreamMessage.Kind;
+import org.rpcrdma.stream.RsocketMessage;
+import org.rpcrdma.stream.RsocketMessage.Kind;
 import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.RejectedException;
@@ -99,7 +99,7 @@ class StreamPeerTest {
     private static void sendData(
             RawStreamPeer peer, ReceiveBufferAddress buffer, int at, byte... data) {
         peer.write(buffer.offset() + at, buffer.key(), data);
-        peer.send(StreamMessage.data(data.length));
+        peer.send(RsocketMessage.data(data.length));
     }
 
     // ------------------------------------------------------------------ what comes in
@@ -171,7 +171,7 @@ class StreamPeerTest {
             for (int i = 0; i < 30; i += 10) {
                 peer.write(buffer.offset() + i, buffer.key(), Arrays.copyOfRange(bytes, i, i + 10));
             }
-            peer.send(StreamMessage.data(30));
+            peer.send(RsocketMessage.data(30));
             accepted().awaitBytes(bytes);
         }
     }
@@ -225,9 +225,9 @@ class StreamPeerTest {
         }
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
             Collector server = accepted();
-            peer.send(StreamMessage.data(HALF));
+            peer.send(RsocketMessage.data(HALF));
             server.awaitBytes(new byte[HALF]);
-            peer.send(StreamMessage.data(HALF));
+            peer.send(RsocketMessage.data(HALF));
             server.awaitBytes(new byte[RING]);
         }
         try (RawStreamPeer peer = new RawStreamPeer().connect(address, 100)) {
@@ -236,10 +236,10 @@ class StreamPeerTest {
             // Part of it, in any order, and some of it too late.
             peer.write(buffer.offset() + 10, buffer.key(), (byte) 3);
             sendData(peer, buffer, 2, (byte) 1, (byte) 2);
-            peer.send(StreamMessage.data(20));
+            peer.send(RsocketMessage.data(20));
             sendData(peer, buffer, 15, (byte) 4);
             peer.write(buffer.offset() + HALF - 1, buffer.key(), (byte) 5);
-            peer.send(StreamMessage.data(HALF - 23));
+            peer.send(RsocketMessage.data(HALF - 23));
             byte[] expected = new byte[HALF];
             expected[2] = 1;
             expected[3] = 2;
@@ -275,7 +275,7 @@ class StreamPeerTest {
                 sendData(peer, buffer, i, (byte) i);
             }
             peer.await(() -> !peer.messages(Kind.SGL).isEmpty());
-            peer.await(() -> peer.messages.contains(StreamMessage.sgl(16 + 8)));
+            peer.await(() -> peer.messages.contains(RsocketMessage.sgl(16 + 8)));
             assertThat(accepted().channel.isActive()).isTrue();
         }
     }
@@ -288,7 +288,7 @@ class StreamPeerTest {
             for (int i = 0; i < 8; i++) {
                 peer.send(0xc000_0000);
             }
-            peer.await(() -> peer.messages.contains(StreamMessage.sgl(16 + 8)));
+            peer.await(() -> peer.messages.contains(RsocketMessage.sgl(16 + 8)));
             assertThat(server.channel.isActive()).isTrue();
         }
     }
@@ -321,7 +321,7 @@ class StreamPeerTest {
                     .extracting(Throwable::getMessage)
                     .asString()
                     .contains(sentence);
-            assertThat(bad.messages).doesNotContain(StreamMessage.DISCONNECT);
+            assertThat(bad.messages).doesNotContain(RsocketMessage.DISCONNECT);
             sendData(good, good.peer.buffer(), 0, random(10));
             goodSide.awaitBytes(random(10));
         }
@@ -349,7 +349,7 @@ class StreamPeerTest {
 
     @Test
     void theLongestData() throws Exception {
-        assertBroken(peer -> peer.send(StreamMessage.MAX_DATA), "expected 1 to 1000");
+        assertBroken(peer -> peer.send(RsocketMessage.MAX_DATA), "expected 1 to 1000");
     }
 
     @ParameterizedTest
@@ -390,8 +390,8 @@ class StreamPeerTest {
 
     @Test
     void creditsThatWereNeverOffered() throws Exception {
-        assertBroken(peer -> peer.send(StreamMessage.sgl(17)), "credit limit to 17");
-        assertBroken(peer -> peer.send(StreamMessage.sgl(-1)), "credit limit to 65535");
+        assertBroken(peer -> peer.send(RsocketMessage.sgl(17)), "credit limit to 17");
+        assertBroken(peer -> peer.send(RsocketMessage.sgl(-1)), "credit limit to 65535");
     }
 
     @Test
@@ -413,7 +413,7 @@ class StreamPeerTest {
     void dataAfterTheEndOfTheDirection() throws Exception {
         assertBroken(
                 peer -> {
-                    peer.send(StreamMessage.SHUTDOWN);
+                    peer.send(RsocketMessage.SHUTDOWN);
                     peer.send(1);
                 },
                 "after its SHUTDOWN");
@@ -565,7 +565,7 @@ class StreamPeerTest {
             server.channel.eventLoop().submit(() -> {}).sync();
             assertThat(last.isDone()).isFalse();
             assertThat(peer.messages(Kind.DATA)).hasSize(8);
-            peer.send(StreamMessage.sgl(16 + 1));
+            peer.send(RsocketMessage.sgl(16 + 1));
             peer.await(() -> peer.dataReceived() == 100);
             assertThat(peer.messages(Kind.DATA)).describedAs("the rest goes at once").hasSize(9);
             last.sync();
@@ -605,7 +605,7 @@ class StreamPeerTest {
             sendData(peer, peer.peer.buffer(), 0, random(HALF));
             peer.await(() -> peer.dataReceived() == 1);
             assertThat(peer.messages)
-                    .extracting(StreamMessage::kind)
+                    .extracting(RsocketMessage::kind)
                     .containsExactly(Kind.SGL, Kind.SGL, Kind.DATA);
         }
     }
@@ -643,13 +643,13 @@ class StreamPeerTest {
             // The peer stays where it is, and is not waited for.
             server.channel.config().setOption(RdmaChannelOption.DRAIN_MILLIS, 1);
             sendData(peer, peer.peer.buffer(), 0, random(10));
-            peer.send(StreamMessage.DISCONNECT);
+            peer.send(RsocketMessage.DISCONNECT);
             peer.publish(1, 0, 10, 16);
             server.awaitClosed();
             assertThat(server.bytes()).isEqualTo(random(10));
             assertThat(server.errors).isEmpty();
             peer.await(() -> peer.hasEnded);
-            assertThat(peer.messages).doesNotContain(StreamMessage.DISCONNECT);
+            assertThat(peer.messages).doesNotContain(RsocketMessage.DISCONNECT);
         }
     }
 
@@ -664,11 +664,11 @@ class StreamPeerTest {
             peer.queuePair.write(-1, 0, buffer.offset(), buffer.key());
             peer.queuePair.gather(peer.base + 4096, HALF, peer.region.localKey());
             peer.open(HALF, 8192);
-            peer.open(StreamMessage.SHUTDOWN, 8196);
+            peer.open(RsocketMessage.SHUTDOWN, 8196);
             peer.queuePair.doorbell();
             server.awaitBytes(bytes);
             server.channel.close();
-            peer.await(() -> peer.messages.contains(StreamMessage.DISCONNECT));
+            peer.await(() -> peer.messages.contains(RsocketMessage.DISCONNECT));
             assertThat(peer.messages(Kind.SGL)).hasSize(1);
         }
     }
@@ -677,7 +677,7 @@ class StreamPeerTest {
     private static boolean probe(RawStreamPeer peer) {
         if (peer.messages.isEmpty() && peer.memory.get(16384) == 0) {
             peer.memory.put(16384, (byte) 1);
-            peer.send(StreamMessage.sgl(16));
+            peer.send(RsocketMessage.sgl(16));
         }
         return false;
     }

@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.rpcrdma.stream.Conversation.Operation;
-import org.rpcrdma.stream.StreamMessage.Kind;
+import org.rpcrdma.stream.RsocketMessage.Kind;
 
 /** Both ends of captured conversations keep the rules as they are written here, to the byte. */
 class CapturedConversationsTest {
@@ -103,24 +103,24 @@ class CapturedConversationsTest {
 
         void sends(Operation operation, End peer) throws Exception {
             if (operation.type() == Conversation.Type.SEND) {
-                assertThat(operation.bytes().capacity()).isEqualTo(StreamMessage.BYTES);
+                assertThat(operation.bytes().capacity()).isEqualTo(RsocketMessage.BYTES);
             }
             int message = operation.message();
-            Kind kind = StreamMessage.kind(message);
+            Kind kind = RsocketMessage.kind(message);
             switch (kind) {
                 case DATA -> {
-                    assertThat(message).isEqualTo(StreamMessage.data(written));
+                    assertThat(message).isEqualTo(RsocketMessage.data(written));
                     assertThat(ends.isOutputOver()).isFalse();
                     sendCredits.sent();
                     written = 0;
                     full = false;
                     peer.ends.dataReceived();
                     peer.receiveCredits.received();
-                    peer.buffers.addReceived(StreamMessage.value(message));
+                    peer.buffers.addReceived(RsocketMessage.value(message));
                 }
                 case SGL -> {
                     receiveCredits.grant();
-                    peer.sendCredits.limit(StreamMessage.value(message));
+                    peer.sendCredits.limit(RsocketMessage.value(message));
                     peer.table.update();
                 }
                 case IOMAP -> {
@@ -128,16 +128,16 @@ class CapturedConversationsTest {
                     peer.receiveCredits.received();
                 }
                 case SHUTDOWN -> {
-                    assertThat(message).isEqualTo(StreamMessage.SHUTDOWN);
+                    assertThat(message).isEqualTo(RsocketMessage.SHUTDOWN);
                     ends.shutdownSent();
                     peer.ends.shutdownReceived();
                 }
                 case DISCONNECT -> {
-                    assertThat(message).isEqualTo(StreamMessage.DISCONNECT);
+                    assertThat(message).isEqualTo(RsocketMessage.DISCONNECT);
                     ends.disconnectSent();
                     peer.ends.disconnectReceived();
                 }
-                default -> throw new AssertionError(StreamMessage.toString(message));
+                default -> throw new AssertionError(RsocketMessage.toString(message));
             }
         }
     }

@@ -10,7 +10,7 @@ import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.rpcrdma.stream.StreamMessage.Kind;
+import org.rpcrdma.stream.RsocketMessage.Kind;
 
 /** What a peer may get wrong, and what a number may reach. */
 class StreamRulesTest {
@@ -76,27 +76,27 @@ class StreamRulesTest {
     @ParameterizedTest
     @ValueSource(ints = {0x2000_0000, 0x6000_0001, 0xa000_0000, 0xbfff_ffff})
     void reservedKinds(int message) {
-        assertThat(StreamMessage.kind(message)).isEqualTo(Kind.RESERVED);
+        assertThat(RsocketMessage.kind(message)).isEqualTo(Kind.RESERVED);
     }
 
     @ParameterizedTest
     @ValueSource(ints = {0x4000_0000, 0xe000_0001, 0xe000_0003, 0xffff_ffff})
     void whatALaterVersionMayBringIsIgnored(int message) {
-        assertThat(StreamMessage.kind(message)).isEqualTo(Kind.IGNORED);
+        assertThat(RsocketMessage.kind(message)).isEqualTo(Kind.IGNORED);
     }
 
     @Test
     void aLimitIsSentWithSixteenBits() {
-        assertThat(StreamMessage.sgl(65382 + 384)).isEqualTo(0x8000_00e6);
+        assertThat(RsocketMessage.sgl(65382 + 384)).isEqualTo(0x8000_00e6);
     }
 
     @Test
     void noDataMessageCountsNothingOrMoreThanItHolds() {
-        assertThat(StreamMessage.kind(StreamMessage.data(StreamMessage.MAX_DATA)))
+        assertThat(RsocketMessage.kind(RsocketMessage.data(RsocketMessage.MAX_DATA)))
                 .isEqualTo(Kind.DATA);
-        assertThatThrownBy(() -> StreamMessage.data(0))
+        assertThatThrownBy(() -> RsocketMessage.data(0))
                 .isInstanceOf(IllegalArgumentException.class);
-        assertThatThrownBy(() -> StreamMessage.data(StreamMessage.MAX_DATA + 1))
+        assertThatThrownBy(() -> RsocketMessage.data(RsocketMessage.MAX_DATA + 1))
                 .isInstanceOf(IllegalArgumentException.class);
     }
 
@@ -193,7 +193,7 @@ class StreamRulesTest {
             send.sent();
             receive.received();
             if (receive.isDue()) {
-                send.limit(StreamMessage.value(StreamMessage.sgl(receive.grant())));
+                send.limit(RsocketMessage.value(RsocketMessage.sgl(receive.grant())));
             }
         }
     }

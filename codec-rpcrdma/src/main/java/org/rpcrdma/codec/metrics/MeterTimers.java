@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import org.rpcrdma.codec.CallAnswerOutcome;
+import org.rpcrdma.codec.RpcRdmaCallOutcome;
 import org.rpcrdma.codec.RpcRdmaLatencyListener;
 import org.rpcrdma.codec.RpcRdmaRole;
 
@@ -20,7 +20,7 @@ import org.rpcrdma.codec.RpcRdmaRole;
 @SuppressWarnings("EnumOrdinal") // the arrays live and die with the enums' classes
 final class MeterTimers implements RpcRdmaLatencyListener {
 
-    private static final int OUTCOMES = CallAnswerOutcome.values().length;
+    private static final int OUTCOMES = RpcRdmaCallOutcome.values().length;
 
     /** Bounds of the buckets of the timers in each registry. */
     private static final Map<MeterRegistry, List<Duration>> BUCKETS = new WeakHashMap<>();
@@ -88,7 +88,7 @@ final class MeterTimers implements RpcRdmaLatencyListener {
 
     @Override
     public void callEnded(
-            RpcRdmaRole role, String procedure, CallAnswerOutcome outcome, long nanos) {
+            RpcRdmaRole role, String procedure, RpcRdmaCallOutcome outcome, long nanos) {
         String name = procedure == null ? RpcRdmaMeterTable.OTHER_PROCEDURE : procedure;
         Timer timer = calls[role.ordinal() * OUTCOMES + outcome.ordinal()].get(name);
         if (timer == null) {
@@ -100,7 +100,7 @@ final class MeterTimers implements RpcRdmaLatencyListener {
     }
 
     /** {@code null} after the registry was collected. */
-    private Timer firstOf(RpcRdmaRole role, String procedure, CallAnswerOutcome outcome) {
+    private Timer firstOf(RpcRdmaRole role, String procedure, RpcRdmaCallOutcome outcome) {
         MeterRegistry to = registry.get();
         if (to == null) {
             return null;

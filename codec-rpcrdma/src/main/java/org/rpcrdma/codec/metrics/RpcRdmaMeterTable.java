@@ -4,7 +4,7 @@ package org.rpcrdma.codec.metrics;
 import io.micrometer.core.instrument.Tags;
 import java.util.ArrayList;
 import java.util.List;
-import org.rpcrdma.codec.CallAnswerOutcome;
+import org.rpcrdma.codec.RpcRdmaCallOutcome;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
@@ -97,7 +97,7 @@ final class RpcRdmaMeterTable extends MeterTable<RpcRdmaMetrics> {
 
     private static String outcomes() {
         List<String> names = new ArrayList<>();
-        for (CallAnswerOutcome outcome : CallAnswerOutcome.values()) {
+        for (RpcRdmaCallOutcome outcome : RpcRdmaCallOutcome.values()) {
             names.add(nameOf(outcome));
         }
         return String.join(", ", names);

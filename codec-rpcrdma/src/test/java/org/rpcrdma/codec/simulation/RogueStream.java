@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Random;
 import org.rpcrdma.stream.PeerReceiveBufferTable;
 import org.rpcrdma.stream.ReceiveBufferAddress;
-import org.rpcrdma.stream.StreamMessage;
+import org.rpcrdma.stream.RsocketMessage;
 import org.rpcrdma.stream.StreamPrivateData;
 import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.QueuePair;
@@ -32,7 +32,7 @@ final class RogueStream implements QueuePairHandler {
     private static final int BUFFER_AT = 1024;
 
     private static final int RECEIVES_AT = BUFFER_AT + BUFFER;
-    private static final int SENT_AT = RECEIVES_AT + RECEIVES * StreamMessage.BYTES;
+    private static final int SENT_AT = RECEIVES_AT + RECEIVES * RsocketMessage.BYTES;
     private static final int SLOT = 1024;
     private static final int SLOTS = 64;
 
@@ -141,8 +141,8 @@ final class RogueStream implements QueuePairHandler {
         int slot = nextReceive++ % RECEIVES;
         queuePair.postReceive(
                 slot,
-                memory.memoryAddress() + RECEIVES_AT + (long) slot * StreamMessage.BYTES,
-                StreamMessage.BYTES,
+                memory.memoryAddress() + RECEIVES_AT + (long) slot * RsocketMessage.BYTES,
+                RsocketMessage.BYTES,
                 localKey);
     }
 
@@ -209,7 +209,7 @@ final class RogueStream implements QueuePairHandler {
             case CREDITS -> {
                 if (random.nextBoolean()) {
                     mustEnd(true);
-                    send(StreamMessage.sgl(0x4000 + random.nextInt(0x4000)));
+                    send(RsocketMessage.sgl(0x4000 + random.nextInt(0x4000)));
                 } else {
                     flood();
                 }
@@ -258,9 +258,9 @@ final class RogueStream implements QueuePairHandler {
             case 3 ->
                     send(
                             used == target.length()
-                                    ? StreamMessage.MAX_DATA
+                                    ? RsocketMessage.MAX_DATA
                                     : (int) target.length() - used + 1);
-            case 4 -> send(StreamMessage.MAX_DATA);
+            case 4 -> send(RsocketMessage.MAX_DATA);
             default -> write(target.offset() + random.nextLong(), target.key(), 16);
         }
     }
@@ -270,28 +270,28 @@ final class RogueStream implements QueuePairHandler {
         switch (random.nextInt(4)) {
             case 0 -> send(((random.nextInt(3) * 2 + 1) << 29) | random.nextInt(100));
             case 1 -> send(0);
-            case 2 -> sendLength(random.nextInt(StreamMessage.BYTES));
-            default -> sendLength(StreamMessage.BYTES + 1 + random.nextInt(60));
+            case 2 -> sendLength(random.nextInt(RsocketMessage.BYTES));
+            default -> sendLength(RsocketMessage.BYTES + 1 + random.nextInt(60));
         }
     }
 
     private void ends() {
         switch (random.nextInt(4)) {
             case 0 -> {
-                send(StreamMessage.SHUTDOWN);
-                send(StreamMessage.SHUTDOWN);
+                send(RsocketMessage.SHUTDOWN);
+                send(RsocketMessage.SHUTDOWN);
                 isOver = true;
             }
             case 1 -> {
                 mustEnd(true);
-                send(StreamMessage.SHUTDOWN);
+                send(RsocketMessage.SHUTDOWN);
                 send(1);
             }
             case 2 -> {
                 mustEnd(false);
-                send(StreamMessage.DISCONNECT);
+                send(RsocketMessage.DISCONNECT);
                 send(1);
-                send(StreamMessage.DISCONNECT);
+                send(RsocketMessage.DISCONNECT);
             }
             default -> {
                 isOver = true;
@@ -322,7 +322,7 @@ final class RogueStream implements QueuePairHandler {
         long entry = peer.tableOffset() + (long) random.nextInt(2) * ReceiveBufferAddress.BYTES;
         queuePair.write(SENT, 0, entry, peer.tableKey());
         queuePair.gather(memory.memoryAddress() + at, ReceiveBufferAddress.BYTES, localKey);
-        send(StreamMessage.sgl(CREDITS));
+        send(RsocketMessage.sgl(CREDITS));
     }
 
     // ------------------------------------------------------------------ what is right
@@ -333,7 +333,7 @@ final class RogueStream implements QueuePairHandler {
             return;
         }
         write(target.offset() + used, target.key(), length);
-        send(StreamMessage.data(length));
+        send(RsocketMessage.data(length));
         used += length;
         announced += length;
     }
@@ -367,8 +367,8 @@ final class RogueStream implements QueuePairHandler {
         int at = slot();
         memory.setIntLE(at, message);
         queuePair.send(SENT, 0);
-        queuePair.gather(memory.memoryAddress() + at, StreamMessage.BYTES, localKey);
-        messages += StreamMessage.kind(message) == StreamMessage.Kind.DATA ? 1 : 0;
+        queuePair.gather(memory.memoryAddress() + at, RsocketMessage.BYTES, localKey);
+        messages += RsocketMessage.kind(message) == RsocketMessage.Kind.DATA ? 1 : 0;
     }
 
     private void send(int message) {
@@ -389,14 +389,14 @@ final class RogueStream implements QueuePairHandler {
         if (status != WorkStatus.SUCCESS || id == SENT) {
             return;
         }
-        int message = memory.getIntLE(RECEIVES_AT + (int) id * StreamMessage.BYTES);
-        if (StreamMessage.kind(message) == StreamMessage.Kind.SGL) {
-            limit = StreamMessage.value(message) & 0xffff;
+        int message = memory.getIntLE(RECEIVES_AT + (int) id * RsocketMessage.BYTES);
+        if (RsocketMessage.kind(message) == RsocketMessage.Kind.SGL) {
+            limit = RsocketMessage.value(message) & 0xffff;
             if (personality == RogueStreams.Personality.KEYS && random.nextBoolean()) {
                 host.submit(() -> host.misbehave(this, 1));
             }
         }
-        boolean isData = StreamMessage.kind(message) == StreamMessage.Kind.DATA;
+        boolean isData = RsocketMessage.kind(message) == RsocketMessage.Kind.DATA;
         if (isData && ++received > CREDITS / 2) {
             // It grants no more than the private data did.
             host.wrong("gets messages that were to be held back for others");

@@ -11,7 +11,7 @@ import java.net.NetworkInterface;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.UUID;
-import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryMappedAnswer;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
 import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 import org.rpcrdma.verbs.iwarp.shared.SharedRingFileFactory;
@@ -64,7 +64,7 @@ final class SharedMemoryNegotiation {
          * @throws IOException when the peer has mapped something else, or cut the file short
          */
         SharedRingFile answered(byte[] privateData) throws IOException {
-            SharedMemoryAnswer answer = SharedMemoryAnswer.of(privateData);
+            SharedMemoryMappedAnswer answer = SharedMemoryMappedAnswer.of(privateData);
             rings.unlink();
             if (answer == null) {
                 LOGGER.debug(
@@ -138,7 +138,7 @@ final class SharedMemoryNegotiation {
         if (memory == null) {
             return null;
         }
-        if (offer == null || room < SharedMemoryAnswer.BYTES) {
+        if (offer == null || room < SharedMemoryMappedAnswer.BYTES) {
             LOGGER.debug(
                     offer == null
                             ? "{} did not announce shared memory, TCP is used"
@@ -154,7 +154,7 @@ final class SharedMemoryNegotiation {
             if (!isOwn(remote.getAddress(), local.getAddress())) {
                 throw new IOException("it is another machine");
             }
-            SharedMemoryAnswer answer = new SharedMemoryAnswer(UUID.randomUUID());
+            SharedMemoryMappedAnswer answer = new SharedMemoryMappedAnswer(UUID.randomUUID());
             return new Joined(answer, memory.join(offer, answer.nonce()));
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             LOGGER.debug("No shared memory with {}", remote, e);
@@ -163,5 +163,5 @@ final class SharedMemoryNegotiation {
     }
 
     /** Memory mapped by a responder, and its answer. */
-    record Joined(SharedMemoryAnswer answer, SharedRingFile rings) {}
+    record Joined(SharedMemoryMappedAnswer answer, SharedRingFile rings) {}
 }

@@ -30,7 +30,7 @@ import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.CrcPolicy;
 import org.rpcrdma.verbs.iwarp.mpa.Rtr;
-import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryMappedAnswer;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
 
 /** When two ends use shared memory, and that nothing shows when they do not. */
@@ -117,7 +117,7 @@ class SharedStartupTest {
         try (Pair pair = new Pair(shared(), shared(b -> b.maxPrivateData(2 + room)))) {
             pair.listen(InetAddress.getLoopbackAddress());
             CutStreamTest.converse(pair);
-            assertShared(pair, room < SharedMemoryAnswer.BYTES ? 0 : 1);
+            assertShared(pair, room < SharedMemoryMappedAnswer.BYTES ? 0 : 1);
             assertNoFileIsLeft();
         }
     }
@@ -266,7 +266,10 @@ class SharedStartupTest {
         toAScript(
                 shared(),
                 (context, endpoint, peer, request) -> {
-                    peer.send(reply(new SharedMemoryAnswer(new UUID(0, nonce)).appendTo(NOTHING)));
+                    peer.send(
+                            reply(
+                                    new SharedMemoryMappedAnswer(new UUID(0, nonce))
+                                            .appendTo(NOTHING)));
                     Pair.until(() -> endpoint.connectFailure != null, context);
                     assertThat(endpoint.connectFailure)
                             .isInstanceOf(ConnectException.class)

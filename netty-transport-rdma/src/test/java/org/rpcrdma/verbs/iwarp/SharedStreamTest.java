@@ -38,7 +38,7 @@ import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
 import org.rpcrdma.verbs.WorkStatus;
 import org.rpcrdma.verbs.iwarp.Endpoint.Completion;
-import org.rpcrdma.verbs.iwarp.shared.SharedMemoryAnswer;
+import org.rpcrdma.verbs.iwarp.shared.SharedMemoryMappedAnswer;
 import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
 import org.rpcrdma.verbs.iwarp.shared.SharedRingFile;
 import org.rpcrdma.verbs.iwarp.shared.SharedRingFileFactory;
@@ -399,9 +399,9 @@ class SharedStreamTest {
         Endpoint victim = new Endpoint(pair.responderContext, 65_536);
         victim.queuePair = pair.responderContext.createQueuePair(pair.request, Pair.SIZE, victim);
         victim.queuePair.accept(new byte[0]);
-        byte[] reply = peer.read(24 + SharedMemoryAnswer.BYTES);
-        SharedMemoryAnswer answer =
-                SharedMemoryAnswer.of(Arrays.copyOfRange(reply, 24, reply.length));
+        byte[] reply = peer.read(24 + SharedMemoryMappedAnswer.BYTES);
+        SharedMemoryMappedAnswer answer =
+                SharedMemoryMappedAnswer.of(Arrays.copyOfRange(reply, 24, reply.length));
         assertThat(answer.nonce()).isEqualTo(rings.respondersNonce());
         return new Liar(rings, words, peer, victim);
     }

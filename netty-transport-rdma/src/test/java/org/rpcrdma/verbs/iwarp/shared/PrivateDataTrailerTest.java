@@ -65,10 +65,10 @@ class PrivateDataTrailerTest {
 
     @Test
     void anAnswerIsThese28Bytes() {
-        byte[] sent = new SharedMemoryAnswer(NONCE).appendTo(DATA);
+        byte[] sent = new SharedMemoryMappedAnswer(NONCE).appendTo(DATA);
         assertThat(HexFormat.of().formatHex(sent))
                 .isEqualTo(HexFormat.of().formatHex(behind(DATA, hex(ANSWER))));
-        assertThat(sent).hasSize(DATA.length + SharedMemoryAnswer.BYTES);
+        assertThat(sent).hasSize(DATA.length + SharedMemoryMappedAnswer.BYTES);
     }
 
     @ParameterizedTest
@@ -78,10 +78,11 @@ class PrivateDataTrailerTest {
         for (byte[] data : new byte[][] {{}, DATA, new byte[400]}) {
             byte[] sent = offer.appendTo(data);
             assertThat(SharedMemoryOffer.of(sent)).isEqualTo(offer);
-            assertThat(SharedMemoryAnswer.of(sent)).isNull();
+            assertThat(SharedMemoryMappedAnswer.of(sent)).isNull();
             assertThat(PrivateDataTrailer.cutOff(sent)).isEqualTo(data);
-            byte[] answered = new SharedMemoryAnswer(NONCE).appendTo(data);
-            assertThat(SharedMemoryAnswer.of(answered)).isEqualTo(new SharedMemoryAnswer(NONCE));
+            byte[] answered = new SharedMemoryMappedAnswer(NONCE).appendTo(data);
+            assertThat(SharedMemoryMappedAnswer.of(answered))
+                    .isEqualTo(new SharedMemoryMappedAnswer(NONCE));
             assertThat(SharedMemoryOffer.of(answered)).isNull();
             assertThat(PrivateDataTrailer.cutOff(answered)).isEqualTo(data);
         }
@@ -108,7 +109,7 @@ class PrivateDataTrailerTest {
     void whatCannotBeTakenIsTakenOffAllTheSame(String name, String trailer) {
         byte[] sent = behind(DATA, hex(trailer));
         assertThat(SharedMemoryOffer.of(sent)).isNull();
-        assertThat(SharedMemoryAnswer.of(sent)).isNull();
+        assertThat(SharedMemoryMappedAnswer.of(sent)).isNull();
         assertThat(PrivateDataTrailer.cutOff(sent)).isEqualTo(DATA);
     }
 
@@ -127,7 +128,7 @@ class PrivateDataTrailerTest {
     @MethodSource("nothing")
     void otherDataAreTheUsersOwn(String name, String data) {
         assertThat(SharedMemoryOffer.of(hex(data))).isNull();
-        assertThat(SharedMemoryAnswer.of(hex(data))).isNull();
+        assertThat(SharedMemoryMappedAnswer.of(hex(data))).isNull();
         assertThat(PrivateDataTrailer.cutOff(hex(data))).isEqualTo(hex(data));
     }
 }

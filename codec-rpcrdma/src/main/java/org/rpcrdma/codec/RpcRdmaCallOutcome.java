@@ -2,7 +2,7 @@
 package org.rpcrdma.codec;
 
 /** Result of a call on the wire. The status that the reply has for the upper layer is not considered. */
-public enum CallAnswerOutcome {
+public enum RpcRdmaCallOutcome {
     /** By an RPC reply. */
     REPLIED,
     /** By RDMA_ERROR. */

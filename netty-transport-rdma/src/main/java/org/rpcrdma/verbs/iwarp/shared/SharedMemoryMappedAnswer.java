@@ -9,7 +9,7 @@ import java.util.UUID;
  *
  * @param nonce written by the responder into the file
  */
-public record SharedMemoryAnswer(UUID nonce) {
+public record SharedMemoryMappedAnswer(UUID nonce) {
 
     /** Bytes of the trailer. */
     public static final int BYTES = 28;
@@ -24,8 +24,10 @@ public record SharedMemoryAnswer(UUID nonce) {
     }
 
     /** The answer behind private data, or {@code null} when there is none. */
-    public static SharedMemoryAnswer of(byte[] privateData) {
+    public static SharedMemoryMappedAnswer of(byte[] privateData) {
         ByteBuffer in = PrivateDataTrailer.find(privateData, KIND, BYTES);
-        return in == null ? null : new SharedMemoryAnswer(new UUID(in.getLong(), in.getLong()));
+        return in == null
+                ? null
+                : new SharedMemoryMappedAnswer(new UUID(in.getLong(), in.getLong()));
     }
 }

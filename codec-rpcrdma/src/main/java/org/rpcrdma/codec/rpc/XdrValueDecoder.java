@@ -4,15 +4,15 @@ package org.rpcrdma.codec.rpc;
 import java.io.IOException;
 
 /**
- * Reads arguments or results in XDR (RFC 4506).
+ * Decodes one value, such as the arguments or results of a procedure, by an {@link XdrReader} (RFC 4506).
  *
  * @param <T> what they become
  */
 @FunctionalInterface
-public interface XdrDecoder<T> {
+public interface XdrValueDecoder<T> {
 
     /** Reads nothing: the results of a procedure that has none. Data that are there all the same are ignored. */
-    XdrDecoder<Void> VOID = in -> null;
+    XdrValueDecoder<Void> VOID = in -> null;
 
     /**
      * Reads the data.

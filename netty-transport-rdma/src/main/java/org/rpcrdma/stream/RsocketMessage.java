@@ -6,7 +6,7 @@ package org.rpcrdma.stream;
  * message is a Send of these 4 bytes in little-endian order; elsewhere it is the immediate data of an RDMA Write, in
  * big-endian order.
  */
-public final class StreamMessage {
+public final class RsocketMessage {
 
     /** The length of a message in bytes. */
     public static final int BYTES = 4;
@@ -40,7 +40,7 @@ public final class StreamMessage {
         RESERVED
     }
 
-    private StreamMessage() {}
+    private RsocketMessage() {}
 
     /** A DATA message for that number of bytes, 1 to {@link #MAX_DATA}. */
     public static int data(int bytes) {

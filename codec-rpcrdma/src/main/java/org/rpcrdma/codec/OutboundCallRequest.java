@@ -7,7 +7,7 @@ import io.netty.util.ReferenceCountUtil;
  * The request of an {@link OutboundCallState}: the message of the upper layer, the maximum length of its reply, and the
  * form of the call. Reused for later calls.
  */
-final class OutboundCallRequestState {
+final class OutboundCallRequest {
 
     /** Message of the user. */
     final OutboundPayloadStreamWithItems payload = new OutboundPayloadStreamWithItems();
