@@ -18,16 +18,21 @@ if wait_says 200 "$work/$guest.log" '^READY' "$guest_pid"; then
     # shellcheck disable=SC2086 # ports
     probe Perftest client $theirs
     at_least "tools that had their client" "$i" "$(grep -cE '^(ok|FAIL) ' "$work/Perftest.log" || true)"
-    # shellcheck disable=SC2086 # ports
-    java_program Perftest server $ours >"$work/server.log" 2>&1 &
-    server_pid=$!
-    pids+=("$server_pid")
-    if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then tell go; else tell stop; fi
-    finish_guest
-    wait_for 20 not_alive "$server_pid" || true
-    report "$work/server.log"
-    at_least "tools that had their server" "$(wc -w <<<"$ours")" "$(grep -cE '^(ok|FAIL) ' "$work/server.log" || true)"
-    at_most "leaks that the server reports" 0 "$(grep -c 'LEAK:' "$work/server.log" || true)"
+    if grep -q '^FAIL ' "$work/Perftest.log"; then
+        tell stop
+        finish_guest
+    else
+        # shellcheck disable=SC2086 # ports
+        java_program Perftest server $ours >"$work/server.log" 2>&1 &
+        server_pid=$!
+        pids+=("$server_pid")
+        if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then tell go; else tell stop; fi
+        finish_guest
+        wait_for 20 not_alive "$server_pid" || true
+        report "$work/server.log"
+        at_least "tools that had their server" "$(wc -w <<<"$ours")" "$(grep -cE '^(ok|FAIL) ' "$work/server.log" || true)"
+        at_most "leaks that the server reports" 0 "$(grep -c 'LEAK:' "$work/server.log" || true)"
+    fi
 else
     finish_guest
 fi
