@@ -170,7 +170,7 @@ class LayeringTest {
         noClasses()
                 .that(
                         areAnyOf(
-                                "InboundMessageReadListPull",
+                                "CallOrReplyReadListPull",
                                 "InboundPullMemoryBudget",
                                 "ConnectionSharedState",
                                 "OutboundPayloadStreamWithItems",
@@ -192,7 +192,7 @@ class LayeringTest {
                                 .or(STAGES)
                                 .or(
                                         areAnyOf(
-                                                "InboundMessageReadListPull",
+                                                "CallOrReplyReadListPull",
                                                 "InboundPullMemoryBudget",
                                                 "RpcRdmaConnection")))
                 .check(ALL);
@@ -337,7 +337,7 @@ class LayeringTest {
         assertThat(names)
                 .contains(
                         "ConnectionSharedState",
-                        "InboundMessageReadListPull",
+                        "CallOrReplyReadListPull",
                         "InboundPullMemoryBudget",
                         "OutboundPayloadStreamWithItems",
                         "UpperLayerBindingInvoker",

@@ -46,7 +46,7 @@ final class InboundCallAdmission {
             return null;
         }
         boolean hasReads = hasChunks && header.reads().segments() > 0;
-        InboundMessageReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
+        CallOrReplyReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {
             if (pull != null) {
@@ -67,13 +67,13 @@ final class InboundCallAdmission {
     }
 
     /** Takes a pulled message whose payload has proved to be a call. */
-    InboundCallState take(InboundMessageReadListPull pull) {
+    InboundCallState take(CallOrReplyReadListPull pull) {
         InboundCallState call = newCall(pull.header(), pull);
         call.request.takePulled();
         return call;
     }
 
-    private InboundCallState newCall(TransportHeader header, InboundMessageReadListPull pull) {
+    private InboundCallState newCall(TransportHeader header, CallOrReplyReadListPull pull) {
         InboundCallState call = responder.newCall(header.xid(), header.version());
         ConnectionMetrics metrics = link.metrics;
         boolean isLong = header.proc() == TransportHeader.RDMA_NOMSG;

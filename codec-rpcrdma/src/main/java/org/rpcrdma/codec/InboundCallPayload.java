@@ -20,7 +20,7 @@ final class InboundCallPayload {
     boolean isLong;
 
     /** Pull of the Read chunks, until its memory is no longer counted; {@code null} without Read chunks. Owned. */
-    InboundMessageReadListPull pull;
+    CallOrReplyReadListPull pull;
 
     /** First the inline part, then the whole message; {@code null} once delivered to a handler. Owned. */
     ByteBuf message;
@@ -35,7 +35,7 @@ final class InboundCallPayload {
     String procedureName;
 
     /** Begins with a message whose header is validated. */
-    void begin(long received, boolean isNomsg, InboundMessageReadListPull chunks) {
+    void begin(long received, boolean isNomsg, CallOrReplyReadListPull chunks) {
         startNanos = received;
         isLong = isNomsg;
         pull = chunks;

@@ -17,10 +17,10 @@ final class InboundPullMemoryBudget {
     /** Messages that may be calls or replies, by XID. */
     private final XidHashMap<UnclassifiedLongMessageState> unclassified = new XidHashMap<>();
 
-    private final ObjectPool<InboundMessageReadListPull> spares;
+    private final ObjectPool<CallOrReplyReadListPull> spares;
     private long bytes;
 
-    private record Held(InboundMessageReadListPull pull, Runnable read) {}
+    private record Held(CallOrReplyReadListPull pull, Runnable read) {}
 
     /** Calls and replies that wait for memory, in order. */
     private final ArrayDeque<Held> held = new ArrayDeque<>();
@@ -35,21 +35,21 @@ final class InboundPullMemoryBudget {
 
     InboundPullMemoryBudget(ConnectionSharedState link) {
         this.link = link;
-        spares = new ObjectPool<>(() -> new InboundMessageReadListPull(link, this));
+        spares = new ObjectPool<>(() -> new CallOrReplyReadListPull(link, this));
         retry = new RegisteredMemoryRetryTimer(link, this::readHeld);
     }
 
     /** New pull of a call, or of a message that may be one: items stay apart with annotatedCalls. */
-    InboundMessageReadListPull ofCall(int xid) {
+    CallOrReplyReadListPull ofCall(int xid) {
         return spares.take().of(xid, true, link.config().annotatedCalls());
     }
 
     /** New pull of a reply, which is always made contiguous. */
-    InboundMessageReadListPull ofReply(int xid) {
+    CallOrReplyReadListPull ofReply(int xid) {
         return spares.take().of(xid, false, false);
     }
 
-    void recycle(InboundMessageReadListPull pull) {
+    void recycle(CallOrReplyReadListPull pull) {
         bytes -= pull.clear();
         publish();
         if (!held.isEmpty() && !isReadingDue) {
@@ -94,14 +94,14 @@ final class InboundPullMemoryBudget {
     // ------------------------------------------------------------------ held
 
     /** Whether the message fits the empty memory of the connection; if not, waiting is pointless. */
-    boolean canFit(InboundMessageReadListPull pull) {
+    boolean canFit(CallOrReplyReadListPull pull) {
         long total = pull.layout().total();
         return total <= link.config().maxConnectionBytes()
                 && total <= RdmaChannel.registeredBytesLimit();
     }
 
     /** Whether a message must wait until other messages of the connection release memory. */
-    boolean mustHold(InboundMessageReadListPull pull) {
+    boolean mustHold(CallOrReplyReadListPull pull) {
         return !isReading && canFit(pull) && (!held.isEmpty() || !hasRoom(pull.layout().total()));
     }
 
@@ -110,7 +110,7 @@ final class InboundPullMemoryBudget {
      *
      * @param read starts the pull; not called when the connection is lost first
      */
-    void hold(InboundMessageReadListPull pull, Runnable read) {
+    void hold(CallOrReplyReadListPull pull, Runnable read) {
         held.add(new Held(pull, read));
     }
 
@@ -122,7 +122,7 @@ final class InboundPullMemoryBudget {
      *
      * @param read as for {@link #hold}; may fail for lack of memory again
      */
-    void retry(InboundMessageReadListPull pull, Runnable read) {
+    void retry(CallOrReplyReadListPull pull, Runnable read) {
         Held first = new Held(pull, read);
         if (isReading) {
             held.addFirst(first); // keeps its place

@@ -60,7 +60,7 @@ final class InboundReplyReceiver {
             }
             return null;
         }
-        InboundMessageReadListPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
+        CallOrReplyReadListPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
         String problem =
                 checks.reply(
                         call.header, message, header, payload, pull == null ? null : pull.layout());
@@ -86,7 +86,7 @@ final class InboundReplyReceiver {
      * @return the call that is answered; {@code null} when the reply was dropped
      */
     OutboundCallState take(
-            ChannelHandlerContext ctx, InboundMessageReadListPull undetermined, String notPulled) {
+            ChannelHandlerContext ctx, CallOrReplyReadListPull undetermined, String notPulled) {
         TransportHeader header = undetermined.header();
         OutboundCallState call = requester.unanswered(undetermined.xid());
         if (call == null || mismatch(call, header) != null) {
@@ -129,7 +129,7 @@ final class InboundReplyReceiver {
 
     /** Completes the call; {@code false} if its memory cannot be invalidated, which ends the connection (4.5.4). */
     private boolean tryCompleteCall(
-            OutboundCallState call, TransportHeader header, InboundMessageReadListPull pull) {
+            OutboundCallState call, TransportHeader header, CallOrReplyReadListPull pull) {
         call.answered(header.credit());
         if (!link.channel.isActive()) {
             if (pull != null) {

@@ -15,7 +15,7 @@ final class InboundReplyState {
     private ByteBuf stream;
 
     /** Pull of a reply in Read chunks. Owned. */
-    InboundMessageReadListPull pull;
+    CallOrReplyReadListPull pull;
 
     /** The answer to an optional operation. Owned. */
     private OptionalOperationMessage option;
@@ -41,7 +41,7 @@ final class InboundReplyState {
     }
 
     /** Begins a reply with a validated header. */
-    void begin(TransportHeader header, InboundMessageReadListPull chunks) {
+    void begin(TransportHeader header, CallOrReplyReadListPull chunks) {
         isLong = header.proc() == TransportHeader.RDMA_NOMSG;
         pull = chunks;
     }

@@ -32,7 +32,7 @@ final class RequesterLongReplyReceiver {
 
     /** Passes a reply on, once it is complete. */
     void receive(ChannelHandlerContext ctx, OutboundCallState call) {
-        InboundMessageReadListPull pull = call.reply.pull;
+        CallOrReplyReadListPull pull = call.reply.pull;
         if (pull != null && call.reply.failure == null && !pull.isDone()) {
             if (pulls.mustHold(pull)) {
                 pulls.hold(pull, () -> receiveHeld(ctx, call));
@@ -75,7 +75,7 @@ final class RequesterLongReplyReceiver {
     /**
      * All Reads of a reply have ended; sends the pull completion, also after a failure (reliable reply draft, 4.1.2).
      */
-    private void replyPulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull) {
+    private void replyPulled(ChannelHandlerContext ctx, CallOrReplyReadListPull pull) {
         OutboundCallState call = requester.call(pull.xid());
         if (pull.isWhole()) {
             call.reply.takePulled();

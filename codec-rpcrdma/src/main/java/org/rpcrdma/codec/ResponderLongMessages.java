@@ -17,7 +17,7 @@ final class ResponderLongMessages {
     private final InboundPullMemoryBudget pulls;
     private final OutboundReadChunkReplyExposer exposer;
     private final OutboundReplyRdmaWriter writer;
-    private final InboundMessageReadListPull.Taker whenPulled = this::pulled;
+    private final CallOrReplyReadListPull.Taker whenPulled = this::pulled;
 
     /**
      * @param stage passes messages on
@@ -58,7 +58,7 @@ final class ResponderLongMessages {
      * for a temporary lack of memory.
      */
     private void pull(ChannelHandlerContext ctx, InboundCallState call) {
-        InboundMessageReadListPull pull = call.request.pull;
+        CallOrReplyReadListPull pull = call.request.pull;
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> pullHeld(ctx, call));
             link.metrics.increment(RpcRdmaCounter.CALLS_HELD);
@@ -75,7 +75,7 @@ final class ResponderLongMessages {
 
     /** Pulls a call; returns {@code false} if the call has to wait for memory. */
     private boolean tryPull(ChannelHandlerContext ctx, InboundCallState call) {
-        InboundMessageReadListPull pull = call.request.pull;
+        CallOrReplyReadListPull pull = call.request.pull;
         if (pull.tryAllocate()) {
             pull.read(ctx, call.chunks.header.reads(), call.request.message, whenPulled);
         } else if (pulls.canFit(pull)) {
@@ -87,7 +87,7 @@ final class ResponderLongMessages {
         return true;
     }
 
-    private void pulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull) {
+    private void pulled(ChannelHandlerContext ctx, CallOrReplyReadListPull pull) {
         int xid = pull.xid();
         InboundCallState call = responder.call(xid);
         if (!pull.isWhole()) {

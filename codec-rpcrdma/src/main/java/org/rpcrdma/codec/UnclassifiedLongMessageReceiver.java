@@ -22,7 +22,7 @@ final class UnclassifiedLongMessageReceiver {
     private final InboundReplyReceiver replies;
     private final ObjectPool<UnclassifiedLongMessageState> spares =
             new ObjectPool<>(UnclassifiedLongMessageState::new);
-    private final InboundMessageReadListPull.Taker whenPulled = this::pulled;
+    private final CallOrReplyReadListPull.Taker whenPulled = this::pulled;
 
     UnclassifiedLongMessageReceiver(
             RpcRdmaConnection connection,
@@ -71,7 +71,7 @@ final class UnclassifiedLongMessageReceiver {
             errors.refuse(ctx, header, refusal);
             return;
         }
-        InboundMessageReadListPull pull = pulls.ofCall(header.xid());
+        CallOrReplyReadListPull pull = pulls.ofCall(header.xid());
         if (isAwaited) {
             pull.awaited();
         }
@@ -101,7 +101,7 @@ final class UnclassifiedLongMessageReceiver {
 
     private UnclassifiedLongMessageState.Memory firstMemory(
             ChannelHandlerContext ctx, UnclassifiedLongMessageState message, boolean isAwaited) {
-        InboundMessageReadListPull pull = message.pull();
+        CallOrReplyReadListPull pull = message.pull();
         boolean mayWait = isAwaited || pulls.unclassified() < responder.credits.maximum;
         if (mayWait && pulls.mustHold(pull)) {
             pulls.hold(pull, () -> memoryIsBack(ctx, message));
@@ -119,7 +119,7 @@ final class UnclassifiedLongMessageReceiver {
 
     /** Memory was released for which a message waits; it may still not suffice. */
     private void memoryIsBack(ChannelHandlerContext ctx, UnclassifiedLongMessageState message) {
-        InboundMessageReadListPull pull = message.pull();
+        CallOrReplyReadListPull pull = message.pull();
         boolean isAwaited = isReplyAwaited(pull.xid());
         UnclassifiedLongMessageState.Memory memory = UnclassifiedLongMessageState.Memory.NONE;
         if (pull.tryAllocate()) {
@@ -137,7 +137,7 @@ final class UnclassifiedLongMessageReceiver {
     }
 
     /** All Reads have ended. */
-    private void pulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull) {
+    private void pulled(ChannelHandlerContext ctx, CallOrReplyReadListPull pull) {
         UnclassifiedLongMessageState message = pulls.unclassified(pull.xid());
         boolean isWhole = pull.isWhole();
         proceed(ctx, message, message.pulled(isWhole, isWhole ? pull.memory().getInt(4) : 0));
@@ -152,7 +152,7 @@ final class UnclassifiedLongMessageReceiver {
             ChannelHandlerContext ctx,
             UnclassifiedLongMessageState message,
             UnclassifiedLongMessageState.State state) {
-        InboundMessageReadListPull pull = message.pull();
+        CallOrReplyReadListPull pull = message.pull();
         int xid = pull.xid();
         switch (state) {
             case WAITING -> pulls.addUnclassified(message);
@@ -179,8 +179,8 @@ final class UnclassifiedLongMessageReceiver {
     }
 
     /** Removes a message whose kind is known; a call may use its XID from now on. */
-    private InboundMessageReadListPull end(UnclassifiedLongMessageState message) {
-        InboundMessageReadListPull pull = message.pull();
+    private CallOrReplyReadListPull end(UnclassifiedLongMessageState message) {
+        CallOrReplyReadListPull pull = message.pull();
         pulls.removeUnclassified(message);
         spares.give(message.begin(null));
         return pull;

@@ -46,10 +46,10 @@ final class UnclassifiedLongMessageState {
     }
 
     private State state = State.RECEIVED;
-    private InboundMessageReadListPull pull;
+    private CallOrReplyReadListPull pull;
 
     /** Begins with a message. */
-    UnclassifiedLongMessageState begin(InboundMessageReadListPull reads) {
+    UnclassifiedLongMessageState begin(CallOrReplyReadListPull reads) {
         state = State.RECEIVED;
         pull = reads;
         return this;
@@ -60,7 +60,7 @@ final class UnclassifiedLongMessageState {
     }
 
     /** Its Reads. */
-    InboundMessageReadListPull pull() {
+    CallOrReplyReadListPull pull() {
         return pull;
     }
 

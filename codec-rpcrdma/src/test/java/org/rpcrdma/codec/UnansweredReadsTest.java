@@ -28,7 +28,7 @@ import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
-import org.rpcrdma.channel.RdmaEventLoopCounter;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RemoteAccess;
@@ -217,7 +217,7 @@ class UnansweredReadsTest {
         serve(ROGUES * MIB, 1);
         attack();
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .until(() -> servers.value(RdmaEventLoopCounter.READS_STALLED) == ROGUES);
+                .until(() -> servers.value(RdmaCounter.READS_STALLED) == ROGUES);
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> metrics.value(RpcRdmaCounter.CONNECTIONS_CLOSED) == ROGUES);
         assertThat(metrics.value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();

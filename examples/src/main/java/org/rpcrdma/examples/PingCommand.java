@@ -10,8 +10,8 @@ import java.util.concurrent.Callable;
 import org.HdrHistogram.Histogram;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
 import org.rpcrdma.examples.common.RpcConnection;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -105,7 +105,7 @@ final class PingCommand implements Callable<Integer> {
     private void callNull(RpcConnection client, Duration timeout) throws IOException {
         client.await(
                 client.client((int) program, (int) version, timeout)
-                        .call(NULL, XdrEncodable.VOID, XdrValueDecoder.VOID),
+                        .call(NULL, XdrEncodable.VOID, XdrDecoder.VOID),
                 timeout);
     }
 

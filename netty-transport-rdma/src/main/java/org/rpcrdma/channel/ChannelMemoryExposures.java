@@ -12,15 +12,14 @@ import org.rpcrdma.verbs.QueuePair;
 final class ChannelMemoryExposures {
 
     private final QueuePair queuePair;
-    private final MessageMemoryRegistrar memory;
+    private final ZeroCopyRegistrar memory;
     private final boolean exactExposure;
 
     /** Registrations made for one exposure, by handle. */
     private final IntObjectMap<MemoryRegion> registrations = new IntObjectHashMap<>(4);
 
     /** @param exactExposure whether the device can expose exactly a part of a registration */
-    ChannelMemoryExposures(
-            QueuePair queuePair, MessageMemoryRegistrar memory, boolean exactExposure) {
+    ChannelMemoryExposures(QueuePair queuePair, ZeroCopyRegistrar memory, boolean exactExposure) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.exactExposure = exactExposure;

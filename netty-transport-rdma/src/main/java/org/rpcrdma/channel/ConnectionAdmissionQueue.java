@@ -132,11 +132,11 @@ final class ConnectionAdmissionQueue {
         }
         opened.decided();
         if (decision == null) {
-            refuse(opened, RdmaEventLoopCounter.ADMISSIONS_FAILED, FAILED, failure(cause));
+            refuse(opened, RdmaCounter.ADMISSIONS_FAILED, FAILED, failure(cause));
         } else if (decision.isAccepted()) {
             admitted.add(opened);
         } else {
-            refuse(opened, RdmaEventLoopCounter.ADMISSIONS_REJECTED, decision, decision.reason());
+            refuse(opened, RdmaCounter.ADMISSIONS_REJECTED, decision, decision.reason());
         }
         if (!isExamining) {
             onChange.run();
@@ -157,7 +157,7 @@ final class ConnectionAdmissionQueue {
             String reason = "the admission policy has not decided within " + millis + " ms";
             refuse(
                     opened,
-                    RdmaEventLoopCounter.ADMISSIONS_TIMED_OUT,
+                    RdmaCounter.ADMISSIONS_TIMED_OUT,
                     AdmissionDecision.reject(reason),
                     reason);
             onChange.run();
@@ -169,7 +169,7 @@ final class ConnectionAdmissionQueue {
      */
     private void refuse(
             AdmissionRequestState opened,
-            RdmaEventLoopCounter counter,
+            RdmaCounter counter,
             AdmissionDecision decision,
             Object cause) {
         poller.get().count(counter);

@@ -10,18 +10,18 @@ final class EventLoopCounters {
 
     private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
 
-    private final long[] values = new long[RdmaEventLoopCounter.values().length];
+    private final long[] values = new long[RdmaCounter.values().length];
 
-    void increment(RdmaEventLoopCounter counter) {
+    void increment(RdmaCounter counter) {
         add(counter, 1);
     }
 
-    void add(RdmaEventLoopCounter counter, long amount) {
+    void add(RdmaCounter counter, long amount) {
         int i = counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + amount);
     }
 
-    long value(RdmaEventLoopCounter counter) {
+    long value(RdmaCounter counter) {
         return (long) ELEMENT.getOpaque(values, counter.ordinal());
     }
 }

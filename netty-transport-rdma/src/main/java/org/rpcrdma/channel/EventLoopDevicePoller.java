@@ -126,16 +126,16 @@ final class EventLoopDevicePoller {
         return streams;
     }
 
-    void count(RdmaEventLoopCounter counter) {
+    void count(RdmaCounter counter) {
         counters.increment(counter);
     }
 
-    void count(RdmaEventLoopCounter counter, long amount) {
+    void count(RdmaCounter counter, long amount) {
         counters.add(counter, amount);
     }
 
     /** Any thread; -1 when the device does not count it. */
-    long value(RdmaEventLoopCounter counter) {
+    long value(RdmaCounter counter) {
         return switch (counter) {
             case MEMORY_REFUSALS -> pool.refusals();
             case REGISTRATIONS -> pool.registrations();
@@ -194,7 +194,7 @@ final class EventLoopDevicePoller {
     /** Polls the device once and delivers; returns the number of events, bytes or deliveries. */
     int poll() {
         int work = context.poll(POLL_BUDGET);
-        counters.add(RdmaEventLoopCounter.WORK, work);
+        counters.add(RdmaCounter.WORK, work);
         // Channels that become ready during delivery wait for the next round, so that one channel
         // cannot monopolize the loop.
         int deliveries = ready.size();
@@ -222,16 +222,16 @@ final class EventLoopDevicePoller {
      * @param worked whether there was anything to do, and the poll did not fail
      */
     void roundEnded(long start, long polled, long now, boolean worked) {
-        counters.increment(RdmaEventLoopCounter.ROUNDS);
+        counters.increment(RdmaCounter.ROUNDS);
         if (polling != null) {
             polling.roundEnded(start, now, worked);
         }
         if (worked) {
-            counters.increment(RdmaEventLoopCounter.ROUNDS_WITH_WORK);
-            counters.add(RdmaEventLoopCounter.IO_NANOS, polled - start);
-            counters.add(RdmaEventLoopCounter.TASK_NANOS, now - polled);
+            counters.increment(RdmaCounter.ROUNDS_WITH_WORK);
+            counters.add(RdmaCounter.IO_NANOS, polled - start);
+            counters.add(RdmaCounter.TASK_NANOS, now - polled);
             if (now - start > STALL_NANOS) {
-                counters.increment(RdmaEventLoopCounter.STALLS);
+                counters.increment(RdmaCounter.STALLS);
                 TransportFlightEvents.stall(polled - start, now - polled);
             }
         }
@@ -240,7 +240,7 @@ final class EventLoopDevicePoller {
     void roundFailed(Throwable t) {
         stopPolling();
         pause.roundFailed();
-        counters.increment(RdmaEventLoopCounter.FAILED_ROUNDS);
+        counters.increment(RdmaCounter.FAILED_ROUNDS);
         try {
             logger.warn("A round of the event loop failed; the loop goes on", t);
         } catch (Throwable ignored) {
@@ -269,7 +269,7 @@ final class EventLoopDevicePoller {
             Thread.onSpinWait();
             return true;
         }
-        counters.increment(RdmaEventLoopCounter.SLEEPS);
+        counters.increment(RdmaCounter.SLEEPS);
         return false;
     }
 

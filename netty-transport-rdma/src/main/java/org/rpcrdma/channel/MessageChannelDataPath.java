@@ -51,8 +51,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     final ChannelMemoryExposures exposures;
 
     /** @param memory decides what can be sent without a copy */
-    MessageChannelDataPath(
-            RdmaChannel channel, MessageMemoryRegistrar memory, QueuePair queuePair) {
+    MessageChannelDataPath(RdmaChannel channel, ZeroCopyRegistrar memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
         config = channel.config();
@@ -126,7 +125,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     }
 
     private void stalled(IOException cause) {
-        channel.poller().count(RdmaEventLoopCounter.READS_STALLED);
+        channel.poller().count(RdmaCounter.READS_STALLED);
         channel.poller().log().warn(channel, "a connection is ended", cause);
         channel.abandon();
         channel.pipeline().fireExceptionCaught(cause);

@@ -106,12 +106,7 @@ final class PostedStreamWrites {
 
     /** Writes bytes without a copy; retains the buffer. */
     void write(
-            long offset,
-            int key,
-            MessageMemoryRegistrar memory,
-            ByteBuf buffer,
-            int index,
-            int length) {
+            long offset, int key, ZeroCopyRegistrar memory, ByteBuf buffer, int index, int length) {
         MemoryRegion pooled = memory.pooled(buffer, index, length);
         if (pooled != null) {
             write(offset, key, buffer.memoryAddress() + index, length, pooled.localKey());

@@ -48,7 +48,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     private final RdmaChannelConfig config = new RdmaChannelConfig(this);
 
     /** {@code null} before registration. */
-    private MessageMemoryRegistrar memory;
+    private ZeroCopyRegistrar memory;
 
     /** Protocol of the current queue pair, or of the last one. */
     private MessageChannelDataPath dataPath;
@@ -235,7 +235,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     protected void doRegister() throws Exception {
         super.doRegister();
         memory =
-                new MessageMemoryRegistrar(
+                new ZeroCopyRegistrar(
                         poller().pool, poller().context().capabilities().cheapRegistration());
     }
 
@@ -280,7 +280,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();
-            if (!MessageMemoryRegistrar.isInOnePiece(sink) || sink.isReadOnly()) {
+            if (!ZeroCopyRegistrar.isInOnePiece(sink) || sink.isReadOnly()) {
                 throw new IllegalArgumentException(
                         "sink of an RDMA Read: "
                                 + sink
@@ -307,7 +307,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         @Override
         public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
             checkInEventLoop("exposesInPlace");
-            return MessageMemoryRegistrar.isInOnePiece(buffer)
+            return ZeroCopyRegistrar.isInOnePiece(buffer)
                     && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
                                     && !buffer.isReadOnly())
                             || memory.pooled(buffer, index, length) != null);

@@ -28,7 +28,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(RdmaEventLoopGroup.class);
 
-    /** Duration in milliseconds above which a round of an event loop counts as one of {@link RdmaEventLoopCounter#STALLS}. */
+    /** Duration in milliseconds above which a round of an event loop counts as one of {@link RdmaCounter#STALLS}. */
     public static final int STALL_MILLIS = 100;
 
     private final RdmaEventLoopGroupStatistics statistics;
@@ -264,7 +264,7 @@ public final class RdmaEventLoopGroup extends MultithreadEventLoopGroup {
      * @param counter which one
      * @return from 0; -1 when the device does not count it
      */
-    public long value(RdmaEventLoopCounter counter) {
+    public long value(RdmaCounter counter) {
         return statistics.value(counter);
     }
 

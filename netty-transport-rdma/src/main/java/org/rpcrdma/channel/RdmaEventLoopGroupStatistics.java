@@ -55,7 +55,7 @@ public final class RdmaEventLoopGroupStatistics {
      * @param counter which one
      * @return from 0; -1 when the device does not count it
      */
-    public long value(RdmaEventLoopCounter counter) {
+    public long value(RdmaCounter counter) {
         long sum = 0;
         for (EventLoopDevicePoller poller : pollers) {
             long value = poller.value(counter);

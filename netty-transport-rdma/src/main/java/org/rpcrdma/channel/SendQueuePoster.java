@@ -21,7 +21,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     private static final long SEND = 1L << 62;
 
     private final QueuePair queuePair;
-    private final MessageMemoryRegistrar memory;
+    private final ZeroCopyRegistrar memory;
     private final int depth;
     private final PostedSendQueueEntries posted;
     private ChannelOutboundBuffer outbound;
@@ -42,7 +42,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     boolean blocked;
 
     /** @param depth the most work requests of the queue pair's send queue */
-    SendQueuePoster(QueuePair queuePair, MessageMemoryRegistrar memory, int depth) {
+    SendQueuePoster(QueuePair queuePair, ZeroCopyRegistrar memory, int depth) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.depth = depth;

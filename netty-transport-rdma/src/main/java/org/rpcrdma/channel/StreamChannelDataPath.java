@@ -60,8 +60,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
     void begin() {
         SendOrImmediateStreamPoster.checkDevice(device, channel.parent() != null);
         RegisteredBufferPool pool = channel.poller().pool;
-        MessageMemoryRegistrar memory =
-                new MessageMemoryRegistrar(pool, device.cheapRegistration());
+        ZeroCopyRegistrar memory = new ZeroCopyRegistrar(pool, device.cheapRegistration());
         exposures = new ChannelMemoryExposures(queuePair, memory, device.exactExposure());
         table = pool.take(PeerReceiveBufferTable.BYTES);
         tableKey =

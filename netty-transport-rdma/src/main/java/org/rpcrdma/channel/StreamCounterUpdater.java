@@ -25,21 +25,21 @@ final class StreamCounterUpdater {
 
     void opened(StreamOutput output) {
         isOpen = true;
-        poller.count(RdmaEventLoopCounter.STREAMS_OPENED);
+        poller.count(RdmaCounter.STREAMS_OPENED);
         loop.open(1);
         outputChanged(output);
     }
 
     /** Bytes were announced to the peer, or it has announced room for more. */
     void outputChanged(StreamOutput output) {
-        poller.count(RdmaEventLoopCounter.STREAM_BYTES_OUT, output.sentBytes() - sentBytes);
+        poller.count(RdmaCounter.STREAM_BYTES_OUT, output.sentBytes() - sentBytes);
         sentBytes = output.sentBytes();
         credits(output.credits());
         waiting(output.isWaitingForPeer());
     }
 
     void received(int bytes) {
-        poller.count(RdmaEventLoopCounter.STREAM_BYTES_IN, bytes);
+        poller.count(RdmaCounter.STREAM_BYTES_IN, bytes);
     }
 
     /** One of the directions has ended, or both. */
@@ -64,12 +64,9 @@ final class StreamCounterUpdater {
         halfClosed(false, false);
         loop.open(-1);
         if (ends.isOrderly(isByPeer)) {
-            poller.count(RdmaEventLoopCounter.STREAMS_CLOSED);
+            poller.count(RdmaCounter.STREAMS_CLOSED);
         } else {
-            poller.count(
-                    isByPeer
-                            ? RdmaEventLoopCounter.STREAMS_RESET_BY_PEER
-                            : RdmaEventLoopCounter.STREAMS_RESET);
+            poller.count(isByPeer ? RdmaCounter.STREAMS_RESET_BY_PEER : RdmaCounter.STREAMS_RESET);
         }
     }
 

@@ -29,7 +29,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     /** Result in the place of a number of bytes: no room now. */
     private static final int NO_ROOM = -1;
 
-    private final MessageMemoryRegistrar memory;
+    private final ZeroCopyRegistrar memory;
     private final RegisteredBufferPool pool;
     private final int window;
     private final PeerReceiveBufferTable table;
@@ -80,7 +80,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     StreamOutput(
             QueuePair queuePair,
             SendOrImmediateStreamPoster wire,
-            MessageMemoryRegistrar memory,
+            ZeroCopyRegistrar memory,
             RegisteredBufferPool pool,
             int depth,
             int window,

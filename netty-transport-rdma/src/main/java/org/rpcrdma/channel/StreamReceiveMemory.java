@@ -18,8 +18,8 @@ abstract class StreamReceiveMemory {
             ChannelMemoryExposures exposures,
             int most) {
         return device.exposesWithoutMemory()
-                ? new OnDemandStreamReceiveMemory(pool, exposures, most)
-                : new PreallocatedStreamReceiveMemory(pool, exposures, most);
+                ? new StreamReceiveMemoryAllocatedAtWrite(pool, exposures, most)
+                : new StreamReceiveMemoryAllocatedAtExposure(pool, exposures, most);
     }
 
     /** Length in bytes of the next buffer of {@link #expose}. */

@@ -42,7 +42,7 @@ public interface EventLoopVerbsContext extends AutoCloseable {
      * @param error the reason
      * @return from 0; -1 when this device does not count it
      */
-    default long value(CompletionErrorCause error) {
+    default long value(CompletionError error) {
         return -1;
     }
 

@@ -177,7 +177,7 @@ class AdmissionTest {
         serve(serverOf(type), always(AdmissionDecision.reject("not today")), bootstrap -> {});
 
         assertThat(failure(connect(type))).isNotNull();
-        await().until(() -> group.value(RdmaEventLoopCounter.ADMISSIONS_REJECTED) == 1);
+        await().until(() -> group.value(RdmaCounter.ADMISSIONS_REJECTED) == 1);
         assertThat(accepted).isEmpty();
         assertThat(server.isActive()).isTrue();
     }
@@ -281,7 +281,7 @@ class AdmissionTest {
         serve(failing(how));
 
         assertThat(failure(connect())).isNotNull();
-        await().until(() -> group.value(RdmaEventLoopCounter.ADMISSIONS_FAILED) == 1);
+        await().until(() -> group.value(RdmaCounter.ADMISSIONS_FAILED) == 1);
         assertThat(server.isActive()).isTrue();
         server.config().setOption(RdmaChannelOption.ADMISSION_POLICY, AdmissionPolicy.acceptAll());
         assertThat(failure(connect())).isNull();
@@ -299,7 +299,7 @@ class AdmissionTest {
         LatePolicy.Asked asked = policy.next();
 
         assertThat(failure(connect)).isNotNull();
-        assertThat(group.value(RdmaEventLoopCounter.ADMISSIONS_TIMED_OUT)).isEqualTo(1);
+        assertThat(group.value(RdmaCounter.ADMISSIONS_TIMED_OUT)).isEqualTo(1);
         asked.request().ended().toCompletableFuture().get(PATIENCE_SECONDS, TimeUnit.SECONDS);
         // Too late.
         asked.decision().complete(AdmissionDecision.accept());
@@ -354,7 +354,7 @@ class AdmissionTest {
         asked.request().ended().toCompletableFuture().get(PATIENCE_SECONDS, TimeUnit.SECONDS);
         asked.decision().complete(AdmissionDecision.accept());
         assertThat(accepted).isEmpty();
-        assertThat(group.value(RdmaEventLoopCounter.ADMISSIONS_REJECTED)).isZero();
+        assertThat(group.value(RdmaCounter.ADMISSIONS_REJECTED)).isZero();
     }
 
     /** Its queue pair is never made, or has nobody at its other end. */
@@ -427,7 +427,7 @@ class AdmissionTest {
         await().until(() -> limits.connections() == 0);
         assertThat(failure(connect())).isNotNull();
         await().until(() -> limits.connections() == 0);
-        assertThat(group.value(RdmaEventLoopCounter.ADMISSIONS_REJECTED)).isZero();
+        assertThat(group.value(RdmaCounter.ADMISSIONS_REJECTED)).isZero();
     }
 
     /** The child's own handler ends it before its queue pair is made. */
@@ -509,7 +509,7 @@ class AdmissionTest {
         assertThat(accepts).isEqualTo(500);
         await().until(() -> limits.connections() == 0);
         assertThat(limits.addresses()).isZero();
-        assertThat(group.value(RdmaEventLoopCounter.ADMISSIONS_REJECTED)).isEqualTo(500);
+        assertThat(group.value(RdmaCounter.ADMISSIONS_REJECTED)).isEqualTo(500);
         await().until(() -> group.registeredChannels() == 1);
         await().until(() -> group.registeredBytesInUse() == 0);
     }

@@ -50,7 +50,7 @@ class MemoryAfterFailureTest {
     private final DirectMemoryBudget budget = new DirectMemoryBudget(4 << 20);
     private final RegisteredBufferPool pool =
             new RegisteredBufferPool(context, budget, () -> true, () -> {}, (bytes, why) -> {});
-    private final MessageMemoryRegistrar memory = new MessageMemoryRegistrar(pool, true);
+    private final ZeroCopyRegistrar memory = new ZeroCopyRegistrar(pool, true);
     private int registrations;
 
     private final class Region implements MemoryRegion {
@@ -134,7 +134,7 @@ class MemoryAfterFailureTest {
                         () ->
                                 new PublishedStreamReceiveBuffers(
                                         exposures,
-                                        new PreallocatedStreamReceiveMemory(
+                                        new StreamReceiveMemoryAllocatedAtExposure(
                                                 pool, exposures, 1 << 16),
                                         8))
                 .isInstanceOf(OutOfMemoryError.class);

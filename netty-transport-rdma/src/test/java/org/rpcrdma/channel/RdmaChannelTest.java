@@ -584,10 +584,10 @@ class RdmaChannelTest {
             for (int i = 0; i < depth - 3; i++) {
                 pair.client.writeAndFlush(Unpooled.copyInt(i)).sync();
             }
-            assertThat(loops.value(RdmaEventLoopCounter.RECEIVES_LOW)).isZero();
+            assertThat(loops.value(RdmaCounter.RECEIVES_LOW)).isZero();
             pair.client.writeAndFlush(Unpooled.copyInt(depth)).sync();
-            await().until(() -> loops.value(RdmaEventLoopCounter.RECEIVES_LOW) == 1);
-            assertThat(loops.value(RdmaEventLoopCounter.REGISTRATIONS)).isPositive();
+            await().until(() -> loops.value(RdmaCounter.RECEIVES_LOW) == 1);
+            assertThat(loops.value(RdmaCounter.REGISTRATIONS)).isPositive();
             pair.server.close().sync();
             assertThat(loops.postedReceives()).isZero();
         }

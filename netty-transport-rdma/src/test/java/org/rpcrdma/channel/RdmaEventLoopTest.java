@@ -95,14 +95,13 @@ class RdmaEventLoopTest {
                 .sync();
         await().untilAsserted(
                         () -> {
-                            assertThat(group.value(RdmaEventLoopCounter.STALLS)).isPositive();
-                            assertThat(group.value(RdmaEventLoopCounter.TASK_NANOS))
-                                    .isGreaterThan(tooLong);
-                            assertThat(group.value(RdmaEventLoopCounter.SLEEPS)).isPositive();
+                            assertThat(group.value(RdmaCounter.STALLS)).isPositive();
+                            assertThat(group.value(RdmaCounter.TASK_NANOS)).isGreaterThan(tooLong);
+                            assertThat(group.value(RdmaCounter.SLEEPS)).isPositive();
                         });
-        assertThat(group.value(RdmaEventLoopCounter.ROUNDS))
-                .isGreaterThanOrEqualTo(group.value(RdmaEventLoopCounter.ROUNDS_WITH_WORK));
-        assertThat(group.value(RdmaEventLoopCounter.FAILED_ROUNDS)).isZero();
+        assertThat(group.value(RdmaCounter.ROUNDS))
+                .isGreaterThanOrEqualTo(group.value(RdmaCounter.ROUNDS_WITH_WORK));
+        assertThat(group.value(RdmaCounter.FAILED_ROUNDS)).isZero();
         shutDown(group);
     }
 
@@ -116,7 +115,7 @@ class RdmaEventLoopTest {
                                 assertThatThrownBy(() -> loop.poller().pool.registered(1))
                                         .isInstanceOf(IllegalStateException.class))
                 .sync();
-        assertThat(group.value(RdmaEventLoopCounter.MEMORY_REFUSALS)).isEqualTo(1);
+        assertThat(group.value(RdmaCounter.MEMORY_REFUSALS)).isEqualTo(1);
         assertThat(group.registeredBytes()).isZero();
         assertThat(group.registeredBytesInUse()).isZero();
         shutDown(group);
@@ -214,7 +213,7 @@ class RdmaEventLoopTest {
         await().until(
                         () ->
                                 group.submit(() -> true).get()
-                                        && group.value(RdmaEventLoopCounter.FAILED_ROUNDS) > 0);
+                                        && group.value(RdmaCounter.FAILED_ROUNDS) > 0);
         fails.set(false);
         shutDown(group);
     }
@@ -231,7 +230,7 @@ class RdmaEventLoopTest {
         stopped.set(System.nanoTime());
         fails.set(true);
         group.submit(() -> 2).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-        await().until(() -> group.value(RdmaEventLoopCounter.FAILED_ROUNDS) == 4);
+        await().until(() -> group.value(RdmaCounter.FAILED_ROUNDS) == 4);
         int before = polls.get();
         for (int i = 0; i < 20; i++) {
             group.submit(() -> 3).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
@@ -241,7 +240,7 @@ class RdmaEventLoopTest {
         stopped.addAndGet(TimeUnit.SECONDS.toNanos(2));
         group.submit(() -> 4).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
         await().until(() -> polls.get() > before);
-        assertThat(group.value(RdmaEventLoopCounter.FAILED_ROUNDS)).isEqualTo(4);
+        assertThat(group.value(RdmaCounter.FAILED_ROUNDS)).isEqualTo(4);
         stopped.set(0);
         shutDown(group);
     }

@@ -125,7 +125,7 @@ class RdmaReadTimeoutTest {
         assertThat(clientInbox.errors.poll())
                 .isInstanceOf(IOException.class)
                 .hasMessageContaining("answered nothing to an RDMA Read");
-        assertThat(clients.value(RdmaEventLoopCounter.READS_STALLED)).isEqualTo(1);
+        assertThat(clients.value(RdmaCounter.READS_STALLED)).isEqualTo(1);
     }
 
     @Test
@@ -204,6 +204,6 @@ class RdmaReadTimeoutTest {
         channel.close().await(PATIENCE_SECONDS, TimeUnit.SECONDS);
         assertThat(read.isSuccess()).isFalse();
         on(channel, () -> null);
-        assertThat(clients.value(RdmaEventLoopCounter.READS_STALLED)).isZero();
+        assertThat(clients.value(RdmaCounter.READS_STALLED)).isZero();
     }
 }

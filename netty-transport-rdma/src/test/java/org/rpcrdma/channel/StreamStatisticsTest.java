@@ -44,18 +44,18 @@ class StreamStatisticsTest {
             assertThat(client.openStreams()).isEqualTo(1);
             assertThat(server.openStreams()).isEqualTo(1);
             assertThat(client.streamCredits()).isPositive();
-            assertThat(client.value(RdmaEventLoopCounter.STREAM_BYTES_OUT)).isEqualTo(sent.length);
-            assertThat(server.value(RdmaEventLoopCounter.STREAM_BYTES_IN)).isEqualTo(sent.length);
-            assertThat(server.value(RdmaEventLoopCounter.STREAM_BYTES_OUT)).isZero();
-            assertThat(client.value(RdmaEventLoopCounter.STREAM_BYTES_IN)).isZero();
+            assertThat(client.value(RdmaCounter.STREAM_BYTES_OUT)).isEqualTo(sent.length);
+            assertThat(server.value(RdmaCounter.STREAM_BYTES_IN)).isEqualTo(sent.length);
+            assertThat(server.value(RdmaCounter.STREAM_BYTES_OUT)).isZero();
+            assertThat(client.value(RdmaCounter.STREAM_BYTES_IN)).isZero();
             pair.client.close().sync();
             pair.serverSide.awaitClosed();
             for (RdmaEventLoopGroupStatistics end :
                     new RdmaEventLoopGroupStatistics[] {client, server}) {
-                assertThat(end.value(RdmaEventLoopCounter.STREAMS_OPENED)).isEqualTo(1);
-                assertThat(end.value(RdmaEventLoopCounter.STREAMS_CLOSED)).isEqualTo(1);
-                assertThat(end.value(RdmaEventLoopCounter.STREAMS_RESET)).isZero();
-                assertThat(end.value(RdmaEventLoopCounter.STREAMS_RESET_BY_PEER)).isZero();
+                assertThat(end.value(RdmaCounter.STREAMS_OPENED)).isEqualTo(1);
+                assertThat(end.value(RdmaCounter.STREAMS_CLOSED)).isEqualTo(1);
+                assertThat(end.value(RdmaCounter.STREAMS_RESET)).isZero();
+                assertThat(end.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isZero();
                 assertThat(end.openStreams()).isZero();
                 assertThat(end.streamCredits()).isZero();
             }
@@ -85,9 +85,9 @@ class StreamStatisticsTest {
             begun.await();
             pair.client.config().setOption(RdmaChannelOption.DRAIN_MILLIS, 1);
             pair.client.close().sync();
-            assertThat(client.value(RdmaEventLoopCounter.STREAMS_RESET)).isEqualTo(1);
-            assertThat(client.value(RdmaEventLoopCounter.STREAMS_CLOSED)).isZero();
-            assertThat(client.value(RdmaEventLoopCounter.STREAMS_RESET_BY_PEER)).isZero();
+            assertThat(client.value(RdmaCounter.STREAMS_RESET)).isEqualTo(1);
+            assertThat(client.value(RdmaCounter.STREAMS_CLOSED)).isZero();
+            assertThat(client.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isZero();
             end.close();
             pair.serverSide.awaitClosed();
         }
@@ -114,7 +114,7 @@ class StreamStatisticsTest {
                     new RdmaEventLoopGroupStatistics[] {client, server}) {
                 assertThat(end.streamsWithoutInput()).isZero();
                 assertThat(end.streamsWithoutOutput()).isZero();
-                assertThat(end.value(RdmaEventLoopCounter.STREAMS_CLOSED)).isEqualTo(1);
+                assertThat(end.value(RdmaCounter.STREAMS_CLOSED)).isEqualTo(1);
             }
         }
     }
@@ -127,12 +127,12 @@ class StreamStatisticsTest {
             RdmaEventLoopGroupStatistics server = of(pair.server);
             pair.client.close().sync();
             pair.serverSide.awaitClosed();
-            assertThat(client.value(RdmaEventLoopCounter.STREAMS_RESET)).isEqualTo(1);
-            assertThat(client.value(RdmaEventLoopCounter.STREAMS_RESET_BY_PEER)).isZero();
-            assertThat(server.value(RdmaEventLoopCounter.STREAMS_RESET)).isZero();
-            assertThat(server.value(RdmaEventLoopCounter.STREAMS_RESET_BY_PEER)).isEqualTo(1);
-            assertThat(client.value(RdmaEventLoopCounter.STREAMS_CLOSED)).isZero();
-            assertThat(server.value(RdmaEventLoopCounter.STREAMS_CLOSED)).isZero();
+            assertThat(client.value(RdmaCounter.STREAMS_RESET)).isEqualTo(1);
+            assertThat(client.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isZero();
+            assertThat(server.value(RdmaCounter.STREAMS_RESET)).isZero();
+            assertThat(server.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isEqualTo(1);
+            assertThat(client.value(RdmaCounter.STREAMS_CLOSED)).isZero();
+            assertThat(server.value(RdmaCounter.STREAMS_CLOSED)).isZero();
         }
     }
 
@@ -163,7 +163,7 @@ class StreamStatisticsTest {
             }
             assertThat(loops.streamCredits()).isZero();
             assertThat(loops.waitingStreams()).describedAs("nothing is left to send").isZero();
-            assertThat(loops.value(RdmaEventLoopCounter.STREAM_WAIT_NANOS)).isZero();
+            assertThat(loops.value(RdmaCounter.STREAM_WAIT_NANOS)).isZero();
 
             ChannelFuture last = channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[3]));
             settle(channel);
@@ -178,10 +178,10 @@ class StreamStatisticsTest {
             peer.await(() -> peer.dataReceived() == CREDITS + 3);
             last.sync();
             assertThat(loops.waitingStreams()).isZero();
-            long waited = loops.value(RdmaEventLoopCounter.STREAM_WAIT_NANOS);
+            long waited = loops.value(RdmaCounter.STREAM_WAIT_NANOS);
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).sync();
-            assertThat(loops.value(RdmaEventLoopCounter.STREAM_WAIT_NANOS)).isEqualTo(waited);
-            assertThat(loops.value(RdmaEventLoopCounter.STREAM_BYTES_OUT)).isEqualTo(CREDITS + 3);
+            assertThat(loops.value(RdmaCounter.STREAM_WAIT_NANOS)).isEqualTo(waited);
+            assertThat(loops.value(RdmaCounter.STREAM_BYTES_OUT)).isEqualTo(CREDITS + 3);
         } finally {
             group.shutdownGracefully(0, StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
                     .syncUninterruptibly();
@@ -190,8 +190,8 @@ class StreamStatisticsTest {
 
     /** A wait that has no end yet counts. */
     private static void assertGrows(RdmaEventLoopGroupStatistics loops) {
-        long before = loops.value(RdmaEventLoopCounter.STREAM_WAIT_NANOS);
-        StreamPair.await(() -> loops.value(RdmaEventLoopCounter.STREAM_WAIT_NANOS) > before);
+        long before = loops.value(RdmaCounter.STREAM_WAIT_NANOS);
+        StreamPair.await(() -> loops.value(RdmaCounter.STREAM_WAIT_NANOS) > before);
     }
 
     /** The three numbers behind it change together, and are read on another thread. */

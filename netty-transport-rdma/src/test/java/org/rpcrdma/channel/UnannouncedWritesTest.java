@@ -129,7 +129,7 @@ class UnannouncedWritesTest {
         assertThat(servers.registeredBytesInUse()).isGreaterThan(before);
         assertThat(network.runUntil(() -> !accepted.isActive(), 9 * SECOND)).isTrue();
         assertThat(servers.registeredBytesInUse()).isLessThan(before);
-        assertThat(servers.value(RdmaEventLoopCounter.CONNECTIONS_STALLED)).isEqualTo(1);
+        assertThat(servers.value(RdmaCounter.CONNECTIONS_STALLED)).isEqualTo(1);
         assertThat(failures)
                 .singleElement()
                 .extracting(failure -> failure.getCause().getMessage())

@@ -5,17 +5,16 @@ import io.micrometer.core.instrument.Tags;
 import java.util.EnumSet;
 import java.util.Set;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaEventLoopCounter;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaEventLoopGroupStatistics;
 
 /** The meters of event loops, their memory and their devices. */
 final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatistics> {
 
-    /** The parts of {@link RdmaEventLoopCounter#COMPLETIONS_FAILED}. */
-    private static final Set<RdmaEventLoopCounter> FAILURES =
-            EnumSet.range(
-                    RdmaEventLoopCounter.FAILED_LOCAL_LENGTH, RdmaEventLoopCounter.FAILED_OTHER);
+    /** The parts of {@link RdmaCounter#COMPLETIONS_FAILED}. */
+    private static final Set<RdmaCounter> FAILURES =
+            EnumSet.range(RdmaCounter.FAILED_LOCAL_LENGTH, RdmaCounter.FAILED_OTHER);
 
     private static final double NANOS = 1e9;
 
@@ -36,37 +35,37 @@ final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatis
         counters(
                 "rdma.loop.rounds",
                 "Counts the rounds of event loops. A round polls the device, then runs tasks.");
-        add(RdmaEventLoopCounter.ROUNDS);
+        add(RdmaCounter.ROUNDS);
         counters(
                 "rdma.loop.rounds.busy",
                 "Counts the rounds of event loops that found something to do.");
-        add(RdmaEventLoopCounter.ROUNDS_WITH_WORK);
+        add(RdmaCounter.ROUNDS_WITH_WORK);
         counters(
                 "rdma.loop.work",
                 "Counts the completions and events that polls have delivered, or the bytes "
                         + "that polls have moved.");
-        add(RdmaEventLoopCounter.WORK);
+        add(RdmaCounter.WORK);
         counters("rdma.loop.sleeps", "Counts the times that an idle event loop has blocked.");
-        add(RdmaEventLoopCounter.SLEEPS);
+        add(RdmaCounter.SLEEPS);
         secondCounters(
                 "rdma.loop.time",
                 "Measures the time of the rounds that found something to do: in I/O, handlers "
                         + "included, and in tasks.");
-        time(RdmaEventLoopCounter.IO_NANOS, tag("part", "io"));
-        time(RdmaEventLoopCounter.TASK_NANOS, tag("part", "tasks"));
+        time(RdmaCounter.IO_NANOS, tag("part", "io"));
+        time(RdmaCounter.TASK_NANOS, tag("part", "tasks"));
         counters(
                 "rdma.loop.stalls",
                 "Counts the rounds of event loops that took longer than "
                         + RdmaEventLoopGroup.STALL_MILLIS
                         + " ms, because a handler or task blocked.");
-        add(RdmaEventLoopCounter.STALLS);
+        add(RdmaCounter.STALLS);
         counters(
                 "rdma.loop.failures",
                 "Counts the rounds of event loops that an exception has ended.");
-        add(RdmaEventLoopCounter.FAILED_ROUNDS);
+        add(RdmaCounter.FAILED_ROUNDS);
     }
 
-    private void time(RdmaEventLoopCounter counter, Tags tags) {
+    private void time(RdmaCounter counter, Tags tags) {
         row(tags, group -> group.value(counter) / NANOS, "", "");
     }
 
@@ -90,13 +89,13 @@ final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatis
                 "rdma.memory.refusals",
                 "Counts the buffers that were refused because the limit of registered memory "
                         + "was reached.");
-        add(RdmaEventLoopCounter.MEMORY_REFUSALS);
+        add(RdmaCounter.MEMORY_REFUSALS);
         counters(
                 "rdma.memory.registrations",
                 "Counts the registrations of memory with the device: of pooled memory, of large"
                         + " buffers that are sent in place, and of exposed ranges where the device"
                         + " cannot expose a part of a registration.");
-        add(RdmaEventLoopCounter.REGISTRATIONS, "rdma: mrs_allocated", "");
+        add(RdmaCounter.REGISTRATIONS, "rdma: mrs_allocated", "");
     }
 
     private void receives() {
@@ -110,27 +109,27 @@ final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatis
                 "Counts the times that the posted receives of a channel of messages fell to a"
                     + " quarter of their target: the peer sends in bursts, or the pipeline does not"
                     + " read.");
-        add(RdmaEventLoopCounter.RECEIVES_LOW, "", "rdma_stat_rq_starve");
+        add(RdmaCounter.RECEIVES_LOW, "", "rdma_stat_rq_starve");
         counters(
                 "rdma.reads.stalled",
                 "Counts the connections that ended because the peer did not answer an RDMA "
                         + "Read in time.");
-        add(RdmaEventLoopCounter.READS_STALLED);
+        add(RdmaCounter.READS_STALLED);
     }
 
     private void streams() {
         gauges("rdma.streams", "Shows how many byte streams are connected.");
         row(Tags.empty(), RdmaEventLoopGroupStatistics::openStreams, "", "");
         counters("rdma.streams.opened", "Counts the byte streams that were connected.");
-        add(RdmaEventLoopCounter.STREAMS_OPENED);
+        add(RdmaCounter.STREAMS_OPENED);
         counters(
                 "rdma.streams.closed",
                 "Counts the byte streams that have ended: orderly, reset by this end (SO_LINGER 0,"
                     + " a close that DRAIN_MILLIS has cut, or the peer has broken the protocol), or"
                     + " without the peer's last message.");
-        add(RdmaEventLoopCounter.STREAMS_CLOSED, tag("reason", "orderly"));
-        add(RdmaEventLoopCounter.STREAMS_RESET, tag("reason", "reset"));
-        add(RdmaEventLoopCounter.STREAMS_RESET_BY_PEER, tag("reason", "reset_by_peer"));
+        add(RdmaCounter.STREAMS_CLOSED, tag("reason", "orderly"));
+        add(RdmaCounter.STREAMS_RESET, tag("reason", "reset"));
+        add(RdmaCounter.STREAMS_RESET_BY_PEER, tag("reason", "reset_by_peer"));
         gauges(
                 "rdma.streams.halfclosed",
                 "Shows how many byte streams have only one direction left: this end has ended "
@@ -146,7 +145,7 @@ final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatis
                 "rdma.stream.wait",
                 "Measures the time that byte streams with flushed bytes have waited for their "
                         + "peers, waits that go on included.");
-        time(RdmaEventLoopCounter.STREAM_WAIT_NANOS, Tags.empty());
+        time(RdmaCounter.STREAM_WAIT_NANOS, Tags.empty());
         gauges(
                 "rdma.stream.credits",
                 "Shows how many credits the peers of byte streams have left: how many DATA "
@@ -155,8 +154,8 @@ final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatis
         byteCounters(
                 "rdma.stream.traffic",
                 "Counts the bytes that byte streams have received and sent.");
-        add(RdmaEventLoopCounter.STREAM_BYTES_IN, tag("direction", "in"));
-        add(RdmaEventLoopCounter.STREAM_BYTES_OUT, tag("direction", "out"));
+        add(RdmaCounter.STREAM_BYTES_IN, tag("direction", "in"));
+        add(RdmaCounter.STREAM_BYTES_OUT, tag("direction", "out"));
     }
 
     private void admissions() {
@@ -164,9 +163,9 @@ final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatis
                 "rdma.admissions.refused",
                 "Counts the connection requests that a server channel has refused: rejected by the"
                         + " admission policy, not decided in time, or because the policy failed.");
-        add(RdmaEventLoopCounter.ADMISSIONS_REJECTED, tag("reason", "rejected"));
-        add(RdmaEventLoopCounter.ADMISSIONS_TIMED_OUT, tag("reason", "timed_out"));
-        add(RdmaEventLoopCounter.ADMISSIONS_FAILED, tag("reason", "failed"));
+        add(RdmaCounter.ADMISSIONS_REJECTED, tag("reason", "rejected"));
+        add(RdmaCounter.ADMISSIONS_TIMED_OUT, tag("reason", "timed_out"));
+        add(RdmaCounter.ADMISSIONS_FAILED, tag("reason", "failed"));
     }
 
     private void device() {
@@ -174,70 +173,70 @@ final class EventLoopGroupMeterTable extends MeterTable<RdmaEventLoopGroupStatis
                 "rdma.device.traffic",
                 "Counts the bytes that connections have transferred, as far as the device "
                         + "counts them.");
-        add(RdmaEventLoopCounter.BYTES_IN, tag("direction", "in"));
-        add(RdmaEventLoopCounter.BYTES_OUT, tag("direction", "out"));
+        add(RdmaCounter.BYTES_IN, tag("direction", "in"));
+        add(RdmaCounter.BYTES_OUT, tag("direction", "out"));
         counters("rdma.device.fpdus", "Counts the FPDUs of iWARP that were received and sent.");
-        add(RdmaEventLoopCounter.FPDUS_IN, tag("direction", "in"));
-        add(RdmaEventLoopCounter.FPDUS_OUT, tag("direction", "out"));
+        add(RdmaCounter.FPDUS_IN, tag("direction", "in"));
+        add(RdmaCounter.FPDUS_OUT, tag("direction", "out"));
         counters(
                 "rdma.device.connections.opened",
                 "Counts the connections that the device has established.");
-        add(RdmaEventLoopCounter.CONNECTIONS_OPENED);
+        add(RdmaCounter.CONNECTIONS_OPENED);
         counters(
                 "rdma.device.connections.shared",
                 "Counts the connections that the device has established in shared memory.");
-        add(RdmaEventLoopCounter.CONNECTIONS_SHARED);
+        add(RdmaCounter.CONNECTIONS_SHARED);
         counters(
                 "rdma.device.connections.ended",
                 "Counts the connections of the device that have ended.");
-        add(RdmaEventLoopCounter.CONNECTIONS_ENDED);
+        add(RdmaCounter.CONNECTIONS_ENDED);
         counters(
                 "rdma.device.connections.lost",
                 "Counts the connections of the device that ended by an error of the network, "
                         + "or inside a message.");
-        add(RdmaEventLoopCounter.CONNECTIONS_LOST);
+        add(RdmaCounter.CONNECTIONS_LOST);
         counters(
                 "rdma.device.connections.stalled",
                 "Counts the connections of the device that ended because the peer stopped "
                         + "inside an FPDU or a message. They count as lost, too.");
-        add(RdmaEventLoopCounter.CONNECTIONS_STALLED);
+        add(RdmaCounter.CONNECTIONS_STALLED);
         counters(
                 "rdma.device.startups.failed",
                 "Counts the start-ups of iWARP connections that have failed.");
-        add(RdmaEventLoopCounter.STARTUPS_REFUSED, tag("reason", "refused"));
-        add(RdmaEventLoopCounter.STARTUPS_TIMED_OUT, tag("reason", "timed_out"));
+        add(RdmaCounter.STARTUPS_REFUSED, tag("reason", "refused"));
+        add(RdmaCounter.STARTUPS_TIMED_OUT, tag("reason", "timed_out"));
         counters(
                 "rdma.device.terminates",
                 "Counts the Terminate messages of iWARP that were sent and received. Each one "
                         + "ends a connection.");
-        add(RdmaEventLoopCounter.TERMINATES_SENT, tag("direction", "out"));
-        add(RdmaEventLoopCounter.TERMINATES_RECEIVED, tag("direction", "in"));
+        add(RdmaCounter.TERMINATES_SENT, tag("direction", "out"));
+        add(RdmaCounter.TERMINATES_RECEIVED, tag("direction", "in"));
         counters(
                 "rdma.device.crc.errors",
                 "Counts the FPDUs of iWARP with a wrong CRC. Each one ends a connection.");
-        add(RdmaEventLoopCounter.CRC_ERRORS);
+        add(RdmaCounter.CRC_ERRORS);
         counters(
                 "rdma.device.receives.held",
                 "Counts the received messages that have waited for memory.");
-        add(RdmaEventLoopCounter.RECEIVES_HELD);
+        add(RdmaCounter.RECEIVES_HELD);
         counters(
                 "rdma.device.completions.failed",
                 "Counts the work requests that have failed. Flushed work requests are not "
                         + "counted.");
-        for (RdmaEventLoopCounter counter : FAILURES) {
+        for (RdmaCounter counter : FAILURES) {
             add(counter, tag("status", nameOf(counter).substring("failed_".length())));
         }
     }
 
-    private void add(RdmaEventLoopCounter counter, String client, String server) {
+    private void add(RdmaCounter counter, String client, String server) {
         row(Tags.empty(), group -> Math.max(0, group.value(counter)), client, server);
     }
 
-    private void add(RdmaEventLoopCounter counter) {
+    private void add(RdmaCounter counter) {
         add(counter, Tags.empty());
     }
 
-    private void add(RdmaEventLoopCounter counter, Tags tags) {
+    private void add(RdmaCounter counter, Tags tags) {
         // A device that does not count it has -1.
         row(tags, group -> Math.max(0, group.value(counter)), "", "");
     }

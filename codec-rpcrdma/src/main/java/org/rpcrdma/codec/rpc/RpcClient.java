@@ -159,14 +159,13 @@ public final class RpcClient {
      * @param results reads the results on the event loop; an exception fails the call
      * @return what was read
      */
-    public <T> RpcFuture<T> call(
-            int procedure, XdrEncodable arguments, XdrValueDecoder<T> results) {
+    public <T> RpcFuture<T> call(int procedure, XdrEncodable arguments, XdrDecoder<T> results) {
         Objects.requireNonNull(results, "results");
         return transport.exchange(
                 newMessage(procedure, arguments), options, reply -> read(reply, results));
     }
 
-    private <T> T read(ReferenceCounted reply, XdrValueDecoder<T> results) throws Exception {
+    private <T> T read(ReferenceCounted reply, XdrDecoder<T> results) throws Exception {
         try {
             ByteBuf payload = payloadOf(reply);
             skipHeader(payload);

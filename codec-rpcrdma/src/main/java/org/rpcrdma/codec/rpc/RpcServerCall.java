@@ -164,7 +164,7 @@ public final class RpcServerCall {
      * @throws IOException what the decoder throws; a {@link MalformedXdrException} that leaves the procedure is
      *     answered with GARBAGE_ARGS
      */
-    public <T> T read(XdrValueDecoder<T> decoder) throws IOException {
+    public <T> T read(XdrDecoder<T> decoder) throws IOException {
         return decoder.read(new XdrReader(payload));
     }
 

@@ -20,9 +20,9 @@ import org.rpcrdma.codec.NetId;
 import org.rpcrdma.codec.rpc.ReplyHeader;
 import org.rpcrdma.codec.rpc.RpcClient;
 import org.rpcrdma.codec.rpc.RpcStatusException;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.codec.rpc.XdrReader;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
 
 /**
  * Asks an rpcbind (RFC 1833) of version 4, or of version 3 where there is no other, over TCP, UDP or the socket of the
@@ -255,10 +255,11 @@ public final class RpcbindClient {
 
     /** Asks with the highest version that this side and the rpcbind have. */
     private <T> T request(
-            SocketAddress server, int procedure, XdrEncodable arguments, XdrValueDecoder<T> results)
+            SocketAddress server, int procedure, XdrEncodable arguments, XdrDecoder<T> results)
             throws IOException {
-        RpcbindTransport transport =
-                new RpcbindTransport(new BlockingRpcbindExchange(server, timeout), isDatagram);
+        BlockingRpcbindCallTransport transport =
+                new BlockingRpcbindCallTransport(
+                        new BlockingRpcbindExchange(server, timeout), isDatagram);
         for (int version = HIGHEST_VERSION; ; version--) {
             try {
                 return new RpcClient(transport, PROGRAM, version)

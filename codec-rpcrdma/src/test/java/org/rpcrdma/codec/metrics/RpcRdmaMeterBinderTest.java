@@ -32,7 +32,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaEventLoopCounter;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
@@ -225,7 +225,7 @@ class RpcRdmaMeterBinderTest {
         assertThat(registry.get("rdma.memory.limit").gauge().value())
                 .isEqualTo((double) RdmaChannel.registeredBytesLimit());
         assertThat(registry.get("rdma.channels").gauge().value()).isPositive();
-        if (group.value(RdmaEventLoopCounter.FPDUS_IN) >= 0) {
+        if (group.value(RdmaCounter.FPDUS_IN) >= 0) {
             assertThat(count("rdma.device.fpdus", "direction", "in")).isPositive();
             assertThat(count("rdma.device.connections.opened")).isEqualTo(2);
         }

@@ -153,7 +153,7 @@ class RpcClientTest {
     private RpcClient client(Carrier carrier) throws Exception {
         RpcClient client = new RpcClient(transport(carrier, serve(carrier)), PROGRAM, 2);
         // With the first reply a requester has more than one credit (RFC 8166, 3.3.1).
-        client.call(0, XdrEncodable.VOID, XdrValueDecoder.VOID).join();
+        client.call(0, XdrEncodable.VOID, XdrDecoder.VOID).join();
         return client;
     }
 
@@ -173,7 +173,7 @@ class RpcClientTest {
         ByteBuf nothing = client.call(0).join();
         assertThat(nothing.isReadable()).isFalse();
         nothing.release();
-        assertThat(client.call(0, XdrEncodable.VOID, XdrValueDecoder.VOID).join()).isNull();
+        assertThat(client.call(0, XdrEncodable.VOID, XdrDecoder.VOID).join()).isNull();
     }
 
     @ParameterizedTest

@@ -11,7 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.rpcrdma.channel.RdmaEventLoopCounter;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.StreamEnd;
 
 /**
@@ -135,8 +135,8 @@ final class DeceivedStreams {
 
     private static void checkCounted(SimulatedHost host, int cut) {
         long counted =
-                host.group.value(RdmaEventLoopCounter.STREAMS_RESET)
-                        + host.group.value(RdmaEventLoopCounter.STREAMS_RESET_BY_PEER);
+                host.group.value(RdmaCounter.STREAMS_RESET)
+                        + host.group.value(RdmaCounter.STREAMS_RESET_BY_PEER);
         if (counted < cut) {
             throw new AssertionError(
                     host + " has counted " + counted + " streams that were reset, not " + cut);

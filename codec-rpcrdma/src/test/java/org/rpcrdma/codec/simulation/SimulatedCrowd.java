@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Random;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
-import org.rpcrdma.channel.RdmaEventLoopCounter;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaStreamChannel;
 import org.rpcrdma.codec.PrivateData;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -181,11 +181,11 @@ final class SimulatedCrowd {
     /** By now the honest ones were served. What was begun is given up, without anything that they do. */
     void finish() {
         world.network.note("the crowd has taken " + mostMemory + " bytes at most");
-        expectCounted(RdmaEventLoopCounter.STARTUPS_TIMED_OUT);
-        expectCounted(RdmaEventLoopCounter.READS_STALLED);
+        expectCounted(RdmaCounter.STARTUPS_TIMED_OUT);
+        expectCounted(RdmaCounter.READS_STALLED);
     }
 
-    private void expectCounted(RdmaEventLoopCounter counter) {
+    private void expectCounted(RdmaCounter counter) {
         world.expect(
                 server + " gives up " + counter, () -> server.host.group.value(counter) >= each);
     }

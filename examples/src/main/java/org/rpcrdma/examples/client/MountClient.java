@@ -6,7 +6,7 @@ import java.time.Duration;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcClient;
 import org.rpcrdma.codec.rpc.RpcFuture;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.nfs.NfsHandle;
 
@@ -55,7 +55,7 @@ public final class MountClient {
 
     /** Takes the mount off the server's list. */
     public void unmount(String path) throws IOException {
-        await(mount.call(UMNT, out -> out.writeString(path), XdrValueDecoder.VOID));
+        await(mount.call(UMNT, out -> out.writeString(path), XdrDecoder.VOID));
     }
 
     /** Users have given a port for MOUNT: they have to know that it is MOUNT that fails. */

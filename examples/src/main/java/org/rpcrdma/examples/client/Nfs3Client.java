@@ -10,9 +10,9 @@ import org.rpcrdma.codec.rpc.MalformedXdrException;
 import org.rpcrdma.codec.rpc.OpaqueAuth;
 import org.rpcrdma.codec.rpc.RpcClient;
 import org.rpcrdma.codec.rpc.RpcFuture;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
 import org.rpcrdma.codec.rpc.XdrReader;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
 import org.rpcrdma.codec.rpc.XdrWriter;
 import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.nfs.NfsHandle;
@@ -92,7 +92,7 @@ public final class Nfs3Client {
         connection.await(
                 connection
                         .client(PROGRAM, VERSION, timeout)
-                        .call(NULL, XdrEncodable.VOID, XdrValueDecoder.VOID),
+                        .call(NULL, XdrEncodable.VOID, XdrDecoder.VOID),
                 timeout);
     }
 
@@ -176,17 +176,12 @@ public final class Nfs3Client {
                             out.write(directory).writeString(from);
                             out.write(directory).writeString(to);
                         },
-                        XdrValueDecoder.VOID));
+                        XdrDecoder.VOID));
     }
 
     /** Removes a file. */
     public void remove(NfsHandle directory, String name) throws IOException {
-        await(
-                call(
-                        REMOVE,
-                        name,
-                        out -> out.write(directory).writeString(name),
-                        XdrValueDecoder.VOID));
+        await(call(REMOVE, name, out -> out.write(directory).writeString(name), XdrDecoder.VOID));
     }
 
     /** Sets the size of a file. */
@@ -201,7 +196,7 @@ public final class Nfs3Client {
                             writeSizeOnly(out, size);
                             out.writeBoolean(false);
                         },
-                        XdrValueDecoder.VOID));
+                        XdrDecoder.VOID));
     }
 
     /** The rest of {@code sattr3}: the size, and neither time. */
@@ -358,7 +353,7 @@ public final class Nfs3Client {
 
     /** A procedure, with the name of what its failure is about. */
     private <T> RpcFuture<T> call(
-            int procedure, String name, XdrEncodable arguments, XdrValueDecoder<T> results) {
+            int procedure, String name, XdrEncodable arguments, XdrDecoder<T> results) {
         return nfs.call(
                 procedure,
                 arguments,

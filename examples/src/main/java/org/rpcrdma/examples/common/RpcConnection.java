@@ -14,7 +14,7 @@ import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
-import org.rpcrdma.channel.RdmaEventLoopCounter;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.CallTimeoutException;
 import org.rpcrdma.codec.ConnectionLostException;
@@ -159,7 +159,7 @@ public final class RpcConnection implements AutoCloseable {
     /** Whether shared memory has taken the place of TCP, as two ends of one host can agree. */
     public boolean isShared() {
         return loops instanceof RdmaEventLoopGroup rdma
-                && rdma.value(RdmaEventLoopCounter.CONNECTIONS_SHARED) > 0;
+                && rdma.value(RdmaCounter.CONNECTIONS_SHARED) > 0;
     }
 
     @Override

@@ -13,7 +13,7 @@ import org.rpcrdma.codec.rpc.RpcProgram;
 import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.codec.rpc.RpcTransport;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.examples.common.Waits;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -64,7 +64,7 @@ public final class LeaseClient implements AutoCloseable {
 
     private void sayHello(RpcRdmaClient.NewConnection connection) {
         leases(connection)
-                .call(LeaseMessages.HELLO, out -> out.writeString(name), XdrValueDecoder.VOID)
+                .call(LeaseMessages.HELLO, out -> out.writeString(name), XdrDecoder.VOID)
                 .addListener(
                         hello -> {
                             if (!hello.isSuccess()) {
@@ -80,7 +80,7 @@ public final class LeaseClient implements AutoCloseable {
     /** Waits until the lease is this client's. */
     public void acquire(String lease) throws IOException {
         leases(client)
-                .call(LeaseMessages.ACQUIRE, out -> out.writeString(lease), XdrValueDecoder.VOID)
+                .call(LeaseMessages.ACQUIRE, out -> out.writeString(lease), XdrDecoder.VOID)
                 .join();
     }
 

@@ -21,7 +21,7 @@ import org.rpcrdma.codec.rpc.RpcClient;
 import org.rpcrdma.codec.rpc.RpcProgram;
 import org.rpcrdma.codec.rpc.RpcServerCall;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.examples.common.Shutdown;
 import org.rpcrdma.examples.common.Waits;
 
@@ -95,7 +95,7 @@ public final class LeaseServer implements AutoCloseable {
             return;
         }
         new RpcClient(holder, LeaseMessages.PROGRAM, LeaseMessages.VERSION)
-                .call(LeaseMessages.RECALL, out -> out.writeString(lease), XdrValueDecoder.VOID)
+                .call(LeaseMessages.RECALL, out -> out.writeString(lease), XdrDecoder.VOID)
                 .addListener(
                         recall -> {
                             holders.remove(lease, holder);

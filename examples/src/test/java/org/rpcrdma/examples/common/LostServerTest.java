@@ -16,8 +16,8 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
 import org.rpcrdma.examples.NfsFixture;
 
 /** What a user reads when the server goes away: its name, and nothing of XIDs, retransmissions and queue pairs. */
@@ -74,9 +74,7 @@ class LostServerTest {
 
     private static void callNull(RpcConnection connection) throws IOException {
         connection.await(
-                connection
-                        .client(100003, 3, PATIENCE)
-                        .call(0, XdrEncodable.VOID, XdrValueDecoder.VOID),
+                connection.client(100003, 3, PATIENCE).call(0, XdrEncodable.VOID, XdrDecoder.VOID),
                 PATIENCE);
     }
 }

@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.rpcrdma.channel.admission.AddressAllowList;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.rpc.XdrDecoder;
 import org.rpcrdma.codec.rpc.XdrEncodable;
-import org.rpcrdma.codec.rpc.XdrValueDecoder;
 import org.rpcrdma.examples.common.RpcConnection;
 import org.rpcrdma.examples.export.Export;
 
@@ -90,9 +90,7 @@ class AdmissionTest {
 
     private static void call(RpcConnection connection) throws IOException {
         connection.await(
-                connection
-                        .client(100003, 3, LIMIT)
-                        .call(0, XdrEncodable.VOID, XdrValueDecoder.VOID),
+                connection.client(100003, 3, LIMIT).call(0, XdrEncodable.VOID, XdrDecoder.VOID),
                 LIMIT);
     }
 }

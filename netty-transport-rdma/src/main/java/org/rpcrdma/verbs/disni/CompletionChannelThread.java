@@ -26,7 +26,7 @@ final class CompletionChannelThread {
     private final IbvCompChannel channel;
     private final IbvCQ queue;
     private final SVCReqNotify request;
-    private final ThreadWakeup alarm;
+    private final ThreadParker alarm;
     private final Runnable atEnd;
 
     /** Whether the device is to tell of the next completion; falls when it has. */
@@ -35,7 +35,7 @@ final class CompletionChannelThread {
     private volatile boolean stopped;
 
     /** @param atEnd run when the queue is destroyed */
-    CompletionChannelThread(IbvCompChannel channel, IbvCQ queue, ThreadWakeup alarm, Runnable atEnd)
+    CompletionChannelThread(IbvCompChannel channel, IbvCQ queue, ThreadParker alarm, Runnable atEnd)
             throws IOException {
         this.channel = channel;
         this.queue = queue;

@@ -46,7 +46,7 @@ final class DisniEventLoopDevice implements NativeEventLoopDevice {
     private final IbvCQ queue;
     private final int completions;
     private final CompletionChannelThread notifications;
-    private final ThreadWakeup alarm = new ThreadWakeup();
+    private final ThreadParker alarm = new ThreadParker();
 
     /** Events that have come. */
     private final Queue<Runnable> happened = new ConcurrentLinkedQueue<>();

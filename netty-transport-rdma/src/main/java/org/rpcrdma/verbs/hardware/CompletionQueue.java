@@ -4,7 +4,7 @@ package org.rpcrdma.verbs.hardware;
 import io.netty.util.collection.IntObjectMap;
 import java.io.IOException;
 import java.util.stream.LongStream;
-import org.rpcrdma.verbs.CompletionErrorCause;
+import org.rpcrdma.verbs.CompletionError;
 
 /** Takes completions off the queue in batches, and hands each to the queue pair that its work request names. */
 @SuppressWarnings("EnumOrdinal") // the array lives and dies with the enum's class
@@ -49,8 +49,8 @@ final class CompletionQueue {
     private int end;
     private int leftBehind;
 
-    /** By the ordinal of {@link CompletionErrorCause}. Any thread may read, and see numbers that are a little old. */
-    private final long[] failed = new long[CompletionErrorCause.values().length];
+    /** By the ordinal of {@link CompletionError}. Any thread may read, and see numbers that are a little old. */
+    private final long[] failed = new long[CompletionError.values().length];
 
     /** @param queuePairs by serial number; completions of absent ones are dropped */
     CompletionQueue(NativeEventLoopDevice device, IntObjectMap<? extends Target> queuePairs) {
@@ -69,7 +69,7 @@ final class CompletionQueue {
         return LongStream.of(failed).sum();
     }
 
-    long failed(CompletionErrorCause error) {
+    long failed(CompletionError error) {
         return failed[error.ordinal()];
     }
 

@@ -11,7 +11,7 @@ import java.nio.ByteBuffer;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
-import org.rpcrdma.verbs.CompletionErrorCause;
+import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
@@ -65,7 +65,7 @@ public final class HardwareEventLoopContext implements EventLoopVerbsContext {
     }
 
     @Override
-    public long value(CompletionErrorCause error) {
+    public long value(CompletionError error) {
         return completions.failed(error);
     }
 

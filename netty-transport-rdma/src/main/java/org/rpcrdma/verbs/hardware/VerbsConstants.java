@@ -2,7 +2,7 @@
 package org.rpcrdma.verbs.hardware;
 
 import java.nio.ByteOrder;
-import org.rpcrdma.verbs.CompletionErrorCause;
+import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.WorkStatus;
 
@@ -132,16 +132,16 @@ public final class VerbsConstants {
     }
 
     /** Why a work request has failed, of an {@code ibv_wc_status} that is neither success nor a flush. */
-    static CompletionErrorCause error(int code) {
+    static CompletionError error(int code) {
         return switch (code) {
-            case 1 -> CompletionErrorCause.LOCAL_LENGTH;
-            case 2, 4, 8 -> CompletionErrorCause.LOCAL_PROTECTION;
-            case 9 -> CompletionErrorCause.REMOTE_REQUEST;
-            case 10 -> CompletionErrorCause.REMOTE_ACCESS;
-            case 11 -> CompletionErrorCause.REMOTE_OPERATION;
-            case 12 -> CompletionErrorCause.NO_ANSWER;
-            case 13 -> CompletionErrorCause.NO_RECEIVE;
-            default -> CompletionErrorCause.OTHER;
+            case 1 -> CompletionError.LOCAL_LENGTH;
+            case 2, 4, 8 -> CompletionError.LOCAL_PROTECTION;
+            case 9 -> CompletionError.REMOTE_REQUEST;
+            case 10 -> CompletionError.REMOTE_ACCESS;
+            case 11 -> CompletionError.REMOTE_OPERATION;
+            case 12 -> CompletionError.NO_ANSWER;
+            case 13 -> CompletionError.NO_RECEIVE;
+            default -> CompletionError.OTHER;
         };
     }
 

@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.RejectedException;
 import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
-import org.rpcrdma.verbs.iwarp.mpa.Markers;
+import org.rpcrdma.verbs.iwarp.mpa.MarkerInserter;
 import org.rpcrdma.verbs.iwarp.mpa.MpaNegotiation;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrame;
 import org.rpcrdma.verbs.iwarp.mpa.MpaStartupFrameReader;
@@ -225,7 +225,7 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
         byte[] ulpdu = Terminate.encode(error, null, null);
         boolean crc = request.crc() || (reply != null && reply.crc());
         return reply != null && reply.markers()
-                ? Markers.frame(ulpdu, crc, 0)
+                ? MarkerInserter.frame(ulpdu, crc, 0)
                 : FpduLayout.frame(ulpdu, crc);
     }
 

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
-import org.rpcrdma.verbs.iwarp.mpa.Markers;
+import org.rpcrdma.verbs.iwarp.mpa.MarkerInserter;
 
 /** The usual carrier: a TCP connection. */
 final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, BusyTcpPollSet.Stream {
@@ -42,7 +42,7 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
     @Override
     public int mulpdu(boolean markers) {
         int mulpdu = this.mtu.mulpdu(channel.socket().getLocalAddress());
-        return markers ? Markers.mulpdu(mulpdu) : mulpdu;
+        return markers ? MarkerInserter.mulpdu(mulpdu) : mulpdu;
     }
 
     @Override

@@ -28,7 +28,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.rpcrdma.verbs.CompletionErrorCause;
+import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.Listener;
@@ -473,8 +473,7 @@ class ProviderConformanceTest {
             assertThat(ends.active.heard).endsWith("disconnected");
             long failed = ends.activeContext.value(DeviceCounter.COMPLETIONS_FAILED);
             assertThat(failed).isIn(-1L, 1L);
-            assertThat(ends.activeContext.value(CompletionErrorCause.REMOTE_ACCESS))
-                    .isEqualTo(failed);
+            assertThat(ends.activeContext.value(CompletionError.REMOTE_ACCESS)).isEqualTo(failed);
         }
     }
 

@@ -43,7 +43,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaEventLoopCounter;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaEventLoopGroupStatistics;
 import org.rpcrdma.channel.RdmaServerChannel;
@@ -178,13 +178,13 @@ class RdmaIoHandlerTest {
                         1, RdmaIoHandler.newFactory(Rdma.provider(), PollMode.BLOCKING));
         RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(loops);
         assertThat(loops.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
-        await().until(() -> statistics.value(RdmaEventLoopCounter.SLEEPS) > 0);
+        await().until(() -> statistics.value(RdmaCounter.SLEEPS) > 0);
         assertThat(loops.submit(() -> 2).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(2);
         assertThat(
                         loops.schedule(() -> 3, 20, TimeUnit.MILLISECONDS)
                                 .get(PATIENCE_SECONDS, TimeUnit.SECONDS))
                 .isEqualTo(3);
-        assertThat(statistics.value(RdmaEventLoopCounter.FAILED_ROUNDS)).isZero();
+        assertThat(statistics.value(RdmaCounter.FAILED_ROUNDS)).isZero();
         shutDown(loops);
     }
 
@@ -299,7 +299,7 @@ class RdmaIoHandlerTest {
         RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(loops);
         echo(loops, RdmaServerChannel.class, RdmaChannel.class);
         shutDown(loops);
-        assertThat(statistics.value(RdmaEventLoopCounter.WORK)).isPositive();
+        assertThat(statistics.value(RdmaCounter.WORK)).isPositive();
         assertThat(statistics.registeredBytes()).isZero();
         assertThatThrownBy(() -> RdmaEventLoopGroupStatistics.of(loops))
                 .isInstanceOf(IllegalArgumentException.class);
@@ -406,7 +406,7 @@ class RdmaIoHandlerTest {
                                     .get(PATIENCE_SECONDS, TimeUnit.SECONDS))
                     .isEqualTo(2);
             // More than three failures begin a pause, in which tasks are run all the same.
-            await().until(() -> statistics.value(RdmaEventLoopCounter.FAILED_ROUNDS) >= 4);
+            await().until(() -> statistics.value(RdmaCounter.FAILED_ROUNDS) >= 4);
             assertThat(loops.submit(() -> 3).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(3);
             fails.set(false);
             shutDown(loops);

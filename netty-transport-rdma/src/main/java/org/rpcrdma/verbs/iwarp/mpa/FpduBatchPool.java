@@ -16,7 +16,7 @@ public final class FpduBatchPool {
     static final int CONTROL_BYTES = 16 * 1024;
 
     /** With markers whole FPDUs are made in it: one of any size, and one more beside it. */
-    private static final int MARKED_BYTES = 2 * Markers.MAX_FPDU_BYTES;
+    private static final int MARKED_BYTES = 2 * MarkerInserter.MAX_FPDU_BYTES;
 
     /** More than that are needed only while as many peers are slow. */
     private static final int KEPT_BYTES = 512 * 1024;

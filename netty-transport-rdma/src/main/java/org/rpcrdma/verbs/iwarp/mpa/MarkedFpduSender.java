@@ -27,7 +27,7 @@ public final class MarkedFpduSender extends FpduSender {
      * @param batches {@linkplain FpduBatchPool#marked() for markers}; may be shared by them too
      */
     public MarkedFpduSender(CRC32C crc, FpduBatchPool batches) {
-        super(crc, batches, Markers.MAX_FPDU_BYTES);
+        super(crc, batches, MarkerInserter.MAX_FPDU_BYTES);
         this.crc = crc;
         fpdu = batches.fpdu();
     }
@@ -72,12 +72,13 @@ public final class MarkedFpduSender extends FpduSender {
         }
         ByteBuffer out = openControl();
         int before = out.position();
-        Markers.insert(fpdu.flip(), queued - firstFpdu, out, crc);
+        MarkerInserter.insert(fpdu.flip(), queued - firstFpdu, out, crc);
         queuedFpdu(out.position() - before);
     }
 
     @Override
     ByteBuffer frame(byte[] ulpdu, long position) {
-        return Markers.frame(ulpdu, crc != null, firstFpdu == NOT_BEGUN ? 0 : position - firstFpdu);
+        return MarkerInserter.frame(
+                ulpdu, crc != null, firstFpdu == NOT_BEGUN ? 0 : position - firstFpdu);
     }
 }

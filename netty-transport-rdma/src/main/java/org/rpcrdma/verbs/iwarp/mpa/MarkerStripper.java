@@ -29,7 +29,7 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
 
     /**
      * @param channel the stream, from the first byte of the first FPDU on; stays the caller's
-     * @param staging a buffer of at least {@link Markers#MAX_FPDU_BYTES}, lent until it is taken or dropped; {@code
+     * @param staging a buffer of at least {@link MarkerInserter#MAX_FPDU_BYTES}, lent until it is taken or dropped; {@code
      *     null}
      *     where {@link #staging} lends one later
      * @param crc checks CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
@@ -119,13 +119,13 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
 
     /** Removes the markers of the next FPDU, in place; returns whether the FPDU was complete. */
     private boolean tryStrip() throws StreamException {
-        int first = Markers.distance(position);
-        int begin = first == 0 ? start + Markers.BYTES : start;
+        int first = MarkerInserter.distance(position);
+        int begin = first == 0 ? start + MarkerInserter.BYTES : start;
         if (end - begin < FpduLayout.LENGTH_BYTES) {
             return false;
         }
         int fpdu = FpduLayout.length(staging.getShort(begin) & 0xffff);
-        int length = Markers.lengthWith(position, fpdu);
+        int length = MarkerInserter.lengthWith(position, fpdu);
         if (end - start < length) {
             return false;
         }
@@ -135,7 +135,7 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
         plain = begin;
         plainEnd = begin;
         int last = start + length;
-        for (int from = start, to = start + first; from < last; to += Markers.INTERVAL) {
+        for (int from = start, to = start + first; from < last; to += MarkerInserter.INTERVAL) {
             int count = Math.min(to, last) - from;
             if (count > 0) {
                 staging.put(plainEnd, staging, from, count);
@@ -144,7 +144,7 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
             if (to < last) {
                 verifyMarker(to, Math.max(to - begin, 0));
             }
-            from = to + Markers.BYTES;
+            from = to + MarkerInserter.BYTES;
         }
         start = last;
         position += length;

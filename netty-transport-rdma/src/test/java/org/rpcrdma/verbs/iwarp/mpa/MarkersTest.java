@@ -65,10 +65,11 @@ class MarkersTest {
                     public void close() {}
                 };
         MarkerStripper stripper =
-                new MarkerStripper(source, ByteBuffer.allocate(Markers.MAX_FPDU_BYTES), crc(crc));
+                new MarkerStripper(
+                        source, ByteBuffer.allocate(MarkerInserter.MAX_FPDU_BYTES), crc(crc));
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteBuffer target = ByteBuffer.allocate(777);
-        ByteBuffer spare = ByteBuffer.allocate(Markers.MAX_FPDU_BYTES);
+        ByteBuffer spare = ByteBuffer.allocate(MarkerInserter.MAX_FPDU_BYTES);
         while (stripper.read(target.clear()) >= 0) {
             out.write(target.array(), 0, target.position());
             // The next staging buffer is another one.
@@ -258,7 +259,7 @@ class MarkersTest {
      */
     @Test
     void anFpduTooLongForAFpduptrIsAnError() {
-        byte[] stream = new byte[Markers.lengthWith(0, FpduLayout.length(0xffff))];
+        byte[] stream = new byte[MarkerInserter.lengthWith(0, FpduLayout.length(0xffff))];
         stream[4] = -1;
         stream[5] = -1;
         assertThatThrownBy(() -> strip(stream, false, () -> 100_000))
@@ -269,9 +270,9 @@ class MarkersTest {
     void anFpduWithMarkersFitsTheSegment() {
         for (int mtu : new int[] {576, 1500, 4096, 9000, 65_535}) {
             int budget = FpduLayout.length(FpduLayout.mulpdu(mtu, 20));
-            int mulpdu = Markers.mulpdu(FpduLayout.mulpdu(mtu, 20));
+            int mulpdu = MarkerInserter.mulpdu(FpduLayout.mulpdu(mtu, 20));
             for (int position = 0; position < 512; position += 4) {
-                assertThat(Markers.lengthWith(position, FpduLayout.length(mulpdu)))
+                assertThat(MarkerInserter.lengthWith(position, FpduLayout.length(mulpdu)))
                         .isLessThanOrEqualTo(budget);
             }
         }

@@ -26,8 +26,8 @@ import org.rpcrdma.verbs.iwarp.mpa.FpduBatchPool;
 import org.rpcrdma.verbs.iwarp.mpa.FpduLayout;
 import org.rpcrdma.verbs.iwarp.mpa.FpduReceiver;
 import org.rpcrdma.verbs.iwarp.mpa.FpduSender;
+import org.rpcrdma.verbs.iwarp.mpa.MarkerInserter;
 import org.rpcrdma.verbs.iwarp.mpa.MarkerStripper;
-import org.rpcrdma.verbs.iwarp.mpa.Markers;
 import org.rpcrdma.verbs.iwarp.mpa.StreamError;
 import org.rpcrdma.verbs.iwarp.mpa.StreamException;
 import org.rpcrdma.verbs.iwarp.mpa.UlpduHandler;
@@ -93,7 +93,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
                 ByteBuffer.allocateDirect(FpduReceiver.minimumStaging(false));
         private final ByteBuffer large =
                 ByteBuffer.allocateDirect(FpduReceiver.minimumStaging(true));
-        private final ByteBuffer marked = ByteBuffer.allocateDirect(Markers.MAX_FPDU_BYTES);
+        private final ByteBuffer marked = ByteBuffer.allocateDirect(MarkerInserter.MAX_FPDU_BYTES);
     }
 
     /** What came of a stream. STags, offsets and so CRCs are random: messages are without numbers in hexadecimal. */

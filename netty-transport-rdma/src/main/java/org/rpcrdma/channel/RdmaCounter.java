@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-import org.rpcrdma.verbs.CompletionErrorCause;
+import org.rpcrdma.verbs.CompletionError;
 import org.rpcrdma.verbs.DeviceCounter;
 
-/** Counters of event loops and their devices, see {@link RdmaEventLoopGroup#value(RdmaEventLoopCounter)}. */
-public enum RdmaEventLoopCounter {
+/** Counters of event loops and their devices, see {@link RdmaEventLoopGroup#value(RdmaCounter)}. */
+public enum RdmaCounter {
     /** Rounds of event loops: a poll of the device, then tasks. */
     ROUNDS,
     /** Rounds that found something to do. */
@@ -99,42 +99,42 @@ public enum RdmaEventLoopCounter {
     RECEIVES_HELD(DeviceCounter.RECEIVES_HELD),
     /** As {@link DeviceCounter#COMPLETIONS_FAILED}. */
     COMPLETIONS_FAILED(DeviceCounter.COMPLETIONS_FAILED),
-    /** As {@link CompletionErrorCause#LOCAL_LENGTH}. */
-    FAILED_LOCAL_LENGTH(CompletionErrorCause.LOCAL_LENGTH),
-    /** As {@link CompletionErrorCause#LOCAL_PROTECTION}. */
-    FAILED_LOCAL_PROTECTION(CompletionErrorCause.LOCAL_PROTECTION),
-    /** As {@link CompletionErrorCause#REMOTE_REQUEST}. */
-    FAILED_REMOTE_REQUEST(CompletionErrorCause.REMOTE_REQUEST),
-    /** As {@link CompletionErrorCause#REMOTE_ACCESS}. */
-    FAILED_REMOTE_ACCESS(CompletionErrorCause.REMOTE_ACCESS),
-    /** As {@link CompletionErrorCause#REMOTE_OPERATION}. */
-    FAILED_REMOTE_OPERATION(CompletionErrorCause.REMOTE_OPERATION),
-    /** As {@link CompletionErrorCause#NO_ANSWER}. */
-    FAILED_NO_ANSWER(CompletionErrorCause.NO_ANSWER),
-    /** As {@link CompletionErrorCause#NO_RECEIVE}. */
-    FAILED_NO_RECEIVE(CompletionErrorCause.NO_RECEIVE),
-    /** As {@link CompletionErrorCause#OTHER}. */
-    FAILED_OTHER(CompletionErrorCause.OTHER);
+    /** As {@link CompletionError#LOCAL_LENGTH}. */
+    FAILED_LOCAL_LENGTH(CompletionError.LOCAL_LENGTH),
+    /** As {@link CompletionError#LOCAL_PROTECTION}. */
+    FAILED_LOCAL_PROTECTION(CompletionError.LOCAL_PROTECTION),
+    /** As {@link CompletionError#REMOTE_REQUEST}. */
+    FAILED_REMOTE_REQUEST(CompletionError.REMOTE_REQUEST),
+    /** As {@link CompletionError#REMOTE_ACCESS}. */
+    FAILED_REMOTE_ACCESS(CompletionError.REMOTE_ACCESS),
+    /** As {@link CompletionError#REMOTE_OPERATION}. */
+    FAILED_REMOTE_OPERATION(CompletionError.REMOTE_OPERATION),
+    /** As {@link CompletionError#NO_ANSWER}. */
+    FAILED_NO_ANSWER(CompletionError.NO_ANSWER),
+    /** As {@link CompletionError#NO_RECEIVE}. */
+    FAILED_NO_RECEIVE(CompletionError.NO_RECEIVE),
+    /** As {@link CompletionError#OTHER}. */
+    FAILED_OTHER(CompletionError.OTHER);
 
     /** {@code null} for counters of event loops, and for the parts of {@link #COMPLETIONS_FAILED}. */
     final DeviceCounter ofDevice;
 
     /** {@code null} for all but the parts of {@link #COMPLETIONS_FAILED}. */
-    final CompletionErrorCause error;
+    final CompletionError error;
 
-    RdmaEventLoopCounter() {
+    RdmaCounter() {
         this(null, null);
     }
 
-    RdmaEventLoopCounter(DeviceCounter ofDevice) {
+    RdmaCounter(DeviceCounter ofDevice) {
         this(ofDevice, null);
     }
 
-    RdmaEventLoopCounter(CompletionErrorCause error) {
+    RdmaCounter(CompletionError error) {
         this(null, error);
     }
 
-    RdmaEventLoopCounter(DeviceCounter ofDevice, CompletionErrorCause error) {
+    RdmaCounter(DeviceCounter ofDevice, CompletionError error) {
         this.ofDevice = ofDevice;
         this.error = error;
     }

@@ -16,7 +16,7 @@ import org.rpcrdma.codec.rpc.RpcTransport;
  * Sends the calls of one request to an rpcbind, each on a socket of its own. Blocks its thread: the futures that it
  * returns are complete. Options are ignored: all calls share the deadline of the exchange.
  */
-final class RpcbindTransport implements RpcTransport {
+final class BlockingRpcbindCallTransport implements RpcTransport {
 
     private final BlockingRpcbindExchange exchange;
     private final boolean isDatagram;
@@ -24,7 +24,7 @@ final class RpcbindTransport implements RpcTransport {
     /**
      * @param isDatagram whether by UDP
      */
-    RpcbindTransport(BlockingRpcbindExchange exchange, boolean isDatagram) {
+    BlockingRpcbindCallTransport(BlockingRpcbindExchange exchange, boolean isDatagram) {
         this.exchange = exchange;
         this.isDatagram = isDatagram;
     }

@@ -11,7 +11,7 @@ import org.rpcrdma.channel.memory.RegisteredByteBuf;
  * registered memory. Until a buffer is full only copies are delivered, because the peer could change written bytes.
  * Buffers are zeroed, so that bytes announced but not written are zeros, not data of other connections.
  */
-final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
+final class StreamReceiveMemoryAllocatedAtExposure extends StreamReceiveMemory {
 
     private final RegisteredBufferPool pool;
     private final ChannelMemoryExposures exposures;
@@ -28,7 +28,7 @@ final class PreallocatedStreamReceiveMemory extends StreamReceiveMemory {
     private int full;
 
     /** @param most the largest size of each buffer, in bytes */
-    PreallocatedStreamReceiveMemory(
+    StreamReceiveMemoryAllocatedAtExposure(
             RegisteredBufferPool pool, ChannelMemoryExposures exposures, int most) {
         this.pool = pool;
         this.exposures = exposures;

@@ -16,7 +16,7 @@ import org.rpcrdma.verbs.ReceiveMemoryRange;
  * once and in order. So received bytes cannot change, and their memory is delivered without a copy; and an announcement
  * of unwritten bytes is detected.
  */
-final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
+final class StreamReceiveMemoryAllocatedAtWrite extends StreamReceiveMemory {
 
     /** Initial length of a piece, in bytes; doubles while data arrive faster. */
     static final int LEAST_PIECE = 1 << 10;
@@ -60,7 +60,7 @@ final class OnDemandStreamReceiveMemory extends StreamReceiveMemory {
     private final Place place = new Place();
 
     /** @param most the largest size of each buffer, in bytes */
-    OnDemandStreamReceiveMemory(
+    StreamReceiveMemoryAllocatedAtWrite(
             RegisteredBufferPool pool, ChannelMemoryExposures exposures, int most) {
         this.pool = pool;
         this.exposures = exposures;

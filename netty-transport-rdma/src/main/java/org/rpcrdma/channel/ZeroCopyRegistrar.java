@@ -8,7 +8,7 @@ import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 
 /** Decides which memory of messages a device can use without a copy, and finds or creates its registration. */
-final class MessageMemoryRegistrar {
+final class ZeroCopyRegistrar {
 
     /**
      * From this size on, registering unpooled memory for one work request costs less than copying it, on a device with
@@ -19,7 +19,7 @@ final class MessageMemoryRegistrar {
     private final RegisteredBufferPool pool;
     private final boolean cheapRegistration;
 
-    MessageMemoryRegistrar(RegisteredBufferPool pool, boolean cheapRegistration) {
+    ZeroCopyRegistrar(RegisteredBufferPool pool, boolean cheapRegistration) {
         this.pool = pool;
         this.cheapRegistration = cheapRegistration;
     }

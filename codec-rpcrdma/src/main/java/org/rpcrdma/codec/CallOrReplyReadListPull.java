@@ -19,11 +19,11 @@ import org.rpcrdma.codec.wire.TransportHeader;
  * roles, because only the payload tells whether a long message is a call or a reply (RFC 8167, 4.1). Reused for later
  * messages.
  */
-final class InboundMessageReadListPull implements ChannelFutureListener {
+final class CallOrReplyReadListPull implements ChannelFutureListener {
 
     /** Called when all Reads have completed, unless the pull was freed before. */
     interface Taker {
-        void pulled(ChannelHandlerContext ctx, InboundMessageReadListPull pull);
+        void pulled(ChannelHandlerContext ctx, CallOrReplyReadListPull pull);
     }
 
     private enum State {
@@ -66,7 +66,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
     private boolean hasFailed;
     private boolean isRefused;
 
-    InboundMessageReadListPull(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
+    CallOrReplyReadListPull(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
         this.link = link;
         this.pulls = pulls;
     }
@@ -76,7 +76,7 @@ final class InboundMessageReadListPull implements ChannelFutureListener {
      *
      * @param mayBeCall whether a Read that ends the connection marks the call with this XID as fatal
      */
-    InboundMessageReadListPull of(int message, boolean mayBeCall, boolean isApart) {
+    CallOrReplyReadListPull of(int message, boolean mayBeCall, boolean isApart) {
         state = State.PLANNED;
         xid = message;
         isCall = mayBeCall;

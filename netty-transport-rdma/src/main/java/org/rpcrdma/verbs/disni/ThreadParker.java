@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
 /** Lets one thread sleep until any other wakes it. An alarm that comes too early is not lost. */
-final class ThreadWakeup {
+final class ThreadParker {
 
     private enum State {
         AWAKE,

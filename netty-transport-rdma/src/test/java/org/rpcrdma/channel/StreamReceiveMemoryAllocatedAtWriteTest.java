@@ -28,13 +28,13 @@ import org.rpcrdma.verbs.iwarp.memory.IwarpMemoryRegion;
 
 /** Pieces of memory for what a peer writes, without a peer. */
 @NeedsDevice("exposesWithoutMemory")
-class OnDemandStreamReceiveMemoryTest {
+class StreamReceiveMemoryAllocatedAtWriteTest {
 
     private static final int MOST = 252 << 10;
 
     private EventLoopVerbsContext context;
     private RegisteredBufferPool pool;
-    private OnDemandStreamReceiveMemory memory;
+    private StreamReceiveMemoryAllocatedAtWrite memory;
     private int keys;
 
     /** Buffers that are exposed and not full: key and length. */
@@ -65,7 +65,7 @@ class OnDemandStreamReceiveMemoryTest {
                                 new Class<?>[] {QueuePair.class},
                                 (proxy, method, arguments) -> ++keys);
         memory =
-                new OnDemandStreamReceiveMemory(
+                new StreamReceiveMemoryAllocatedAtWrite(
                         pool, new ChannelMemoryExposures(device, null, true), MOST);
         expose();
     }

@@ -13,7 +13,7 @@ import java.util.zip.CRC32C;
  *
  * <p>Positions count from the first byte of the first marker.
  */
-public final class Markers {
+public final class MarkerInserter {
 
     /** Bytes of a marker: 16 reserved bits, then FPDUPTR. */
     static final int BYTES = 4;
@@ -25,7 +25,7 @@ public final class Markers {
     public static final int MAX_FPDU_BYTES =
             FpduLayout.MAX_BYTES + BYTES * (1 + (FpduLayout.MAX_BYTES - 1) / (INTERVAL - BYTES));
 
-    private Markers() {}
+    private MarkerInserter() {}
 
     /** The bytes from a position to the next marker, 0 to 511. */
     static int distance(long position) {

@@ -2,10 +2,10 @@
 package org.rpcrdma.verbs;
 
 /**
- * Causes of failed work requests, counted by a context ({@link EventLoopVerbsContext#value(CompletionErrorCause)}). Finer
+ * Causes of failed work requests, counted by a context ({@link EventLoopVerbsContext#value(CompletionError)}). Finer
  * than {@link WorkStatus}, on which connections act.
  */
-public enum CompletionErrorCause {
+public enum CompletionError {
     /** A message did not fit the memory given for it. */
     LOCAL_LENGTH,
     /** A local key or range is not valid. */

@@ -9,10 +9,10 @@ import java.io.IOException;
  * @param <T> what they become
  */
 @FunctionalInterface
-public interface XdrValueDecoder<T> {
+public interface XdrDecoder<T> {
 
     /** Reads nothing: the results of a procedure that has none. Data that are there all the same are ignored. */
-    XdrValueDecoder<Void> VOID = in -> null;
+    XdrDecoder<Void> VOID = in -> null;
 
     /**
      * Reads the data.
