@@ -148,7 +148,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         var handle = unsafe().recvBufAllocHandle();
         handle.reset(config);
         boolean delivered = false;
-        AdmissionRequestState admitted;
+        DefaultAdmissionRequest admitted;
         while (isReadPending() && (admitted = admission.next()) != null) {
             delivered = true;
             handle.incMessagesRead(1);
@@ -169,12 +169,12 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
     }
 
     /** The channel that answers an admitted request, or {@code null} when it was rejected at once. */
-    private Channel admittedChild(AdmissionRequestState admitted) {
+    private Channel admittedChild(DefaultAdmissionRequest admitted) {
         AbstractConnectedRdmaChannel child;
         try {
             child = child(admitted.request());
         } catch (Throwable t) {
-            admitted.reject(AdmissionRequestState.NO_DATA);
+            admitted.reject(DefaultAdmissionRequest.NO_DATA);
             throw t;
         }
         if (child == null) {

@@ -33,8 +33,8 @@ final class ConnectionAdmissionQueue {
     private final Runnable onChange;
     private final RateLimitedLogger log = new RateLimitedLogger();
     private final ArrayDeque<ConnectionRequest> received = new ArrayDeque<>();
-    private final Set<AdmissionRequestState> undecided = new LinkedHashSet<>();
-    private final ArrayDeque<AdmissionRequestState> admitted = new ArrayDeque<>();
+    private final Set<DefaultAdmissionRequest> undecided = new LinkedHashSet<>();
+    private final ArrayDeque<DefaultAdmissionRequest> admitted = new ArrayDeque<>();
 
     /** Whether a policy is being called. */
     private boolean isExamining;
@@ -70,7 +70,7 @@ final class ConnectionAdmissionQueue {
     }
 
     /** Examines requests until one is admitted; {@code null} if none is. */
-    AdmissionRequestState next() {
+    DefaultAdmissionRequest next() {
         while (admitted.isEmpty() && mayExamine()) {
             examine(received.poll());
         }
@@ -79,7 +79,7 @@ final class ConnectionAdmissionQueue {
 
     private void examine(ConnectionRequest request) {
         EventLoop here = loop.get();
-        AdmissionRequestState opened = new AdmissionRequestState(request, policies(here));
+        DefaultAdmissionRequest opened = new DefaultAdmissionRequest(request, policies(here));
         AdmissionPolicy policy = config.getAdmissionPolicy();
         undecided.add(opened);
         isExamining = true;
@@ -112,7 +112,7 @@ final class ConnectionAdmissionQueue {
     /** Called by any thread. */
     private void decided(
             EventLoop here,
-            AdmissionRequestState opened,
+            DefaultAdmissionRequest opened,
             AdmissionDecision decision,
             Throwable cause) {
         if (here.inEventLoop()) {
@@ -126,7 +126,7 @@ final class ConnectionAdmissionQueue {
         }
     }
 
-    private void settle(AdmissionRequestState opened, AdmissionDecision decision, Throwable cause) {
+    private void settle(DefaultAdmissionRequest opened, AdmissionDecision decision, Throwable cause) {
         if (!undecided.remove(opened)) {
             return; // timed out, or the channel does not listen any more
         }
@@ -152,7 +152,7 @@ final class ConnectionAdmissionQueue {
                 : cause;
     }
 
-    private void timedOut(AdmissionRequestState opened, int millis) {
+    private void timedOut(DefaultAdmissionRequest opened, int millis) {
         if (undecided.remove(opened)) {
             String reason = "the admission policy has not decided within " + millis + " ms";
             refuse(
@@ -168,7 +168,7 @@ final class ConnectionAdmissionQueue {
      * @param cause for the log
      */
     private void refuse(
-            AdmissionRequestState opened,
+            DefaultAdmissionRequest opened,
             RdmaCounter counter,
             AdmissionDecision decision,
             Object cause) {
@@ -181,18 +181,18 @@ final class ConnectionAdmissionQueue {
         DeviceCapabilities device = poller.get().context().capabilities();
         return device.rejectWithData()
                 ? Arrays.copyOf(privateData, Math.min(privateData.length, device.maxPrivateData()))
-                : AdmissionRequestState.NO_DATA;
+                : DefaultAdmissionRequest.NO_DATA;
     }
 
     /** The channel does not listen any more. */
     void rejectAll() {
-        received.forEach(request -> request.reject(AdmissionRequestState.NO_DATA));
+        received.forEach(request -> request.reject(DefaultAdmissionRequest.NO_DATA));
         received.clear();
-        for (Iterable<AdmissionRequestState> cases :
+        for (Iterable<DefaultAdmissionRequest> cases :
                 List.of(Set.copyOf(undecided), List.copyOf(admitted))) {
-            for (AdmissionRequestState opened : cases) {
+            for (DefaultAdmissionRequest opened : cases) {
                 opened.decided();
-                opened.reject(AdmissionRequestState.NO_DATA);
+                opened.reject(DefaultAdmissionRequest.NO_DATA);
             }
         }
         undecided.clear();

@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.ConnectionRequest;
  * One connection request, from its admission until the end of its connection. Policies see it by the methods of {@link
  * AdmissionRequest}, on any thread; all others belong to the event loop of the server channel.
  */
-final class AdmissionRequestState implements AdmissionRequest {
+final class DefaultAdmissionRequest implements AdmissionRequest {
 
     static final byte[] NO_DATA = {};
 
@@ -33,7 +33,7 @@ final class AdmissionRequestState implements AdmissionRequest {
     /**
      * @param policies runs policies, and what waits for the end
      */
-    AdmissionRequestState(ConnectionRequest request, Executor policies) {
+    DefaultAdmissionRequest(ConnectionRequest request, Executor policies) {
         this.request = request;
         this.policies = policies;
     }

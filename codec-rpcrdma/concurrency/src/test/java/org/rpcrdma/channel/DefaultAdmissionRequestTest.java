@@ -16,15 +16,15 @@ import org.rpcrdma.verbs.ConnectionRequest;
  * A policy on another thread that asks to be told of the end of a connection while it ends. Found: a policy that was
  * called inside of the end, because nobody had asked just before.
  */
-class AdmissionRequestStateTest {
+class DefaultAdmissionRequestTest {
 
     @Test
     void aPolicyIsToldOnceAndNeverInsideTheEnd() {
         explore(
                 () -> {
                     List<Runnable> tasks = new ArrayList<>();
-                    AdmissionRequestState request =
-                            new AdmissionRequestState(
+                    DefaultAdmissionRequest request =
+                            new DefaultAdmissionRequest(
                                     Stub.of(ConnectionRequest.class, method -> null), tasks::add);
                     AtomicInteger told = new AtomicInteger();
                     AtomicInteger inside = new AtomicInteger();
