@@ -126,7 +126,8 @@ final class ConnectionAdmissionQueue {
         }
     }
 
-    private void settle(DefaultAdmissionRequest opened, AdmissionDecision decision, Throwable cause) {
+    private void settle(
+            DefaultAdmissionRequest opened, AdmissionDecision decision, Throwable cause) {
         if (!undecided.remove(opened)) {
             return; // timed out, or the channel does not listen any more
         }

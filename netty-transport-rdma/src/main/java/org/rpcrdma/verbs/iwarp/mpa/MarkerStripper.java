@@ -29,9 +29,8 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
 
     /**
      * @param channel the stream, from the first byte of the first FPDU on; stays the caller's
-     * @param staging a buffer of at least {@link MarkerInserter#MAX_FPDU_BYTES}, lent until it is taken or dropped; {@code
-     *     null}
-     *     where {@link #staging} lends one later
+     * @param staging a buffer of at least {@link MarkerInserter#MAX_FPDU_BYTES}, lent until it is taken or dropped;
+     *     {@code null} where {@link #staging} lends one later
      * @param crc checks CRCs, may be shared by streams of one thread; {@code null} when the CRC is off
      */
     public MarkerStripper(ReadableByteChannel channel, ByteBuffer staging, CRC32C crc) {
