@@ -26,7 +26,7 @@ final class CompletionChannelThread {
     private final IbvCompChannel channel;
     private final IbvCQ queue;
     private final SVCReqNotify request;
-    private final ThreadParker alarm;
+    private final ThreadParker parker;
     private final Runnable atEnd;
 
     /** Whether the device is to tell of the next completion; falls when it has. */
@@ -35,19 +35,20 @@ final class CompletionChannelThread {
     private volatile boolean stopped;
 
     /** @param atEnd run when the queue is destroyed */
-    CompletionChannelThread(IbvCompChannel channel, IbvCQ queue, ThreadParker alarm, Runnable atEnd)
+    CompletionChannelThread(
+            IbvCompChannel channel, IbvCQ queue, ThreadParker parker, Runnable atEnd)
             throws IOException {
         this.channel = channel;
         this.queue = queue;
         this.request = queue.reqNotification(false);
-        this.alarm = alarm;
+        this.parker = parker;
         this.atEnd = atEnd;
         Thread thread = new Thread(this::run, "rdma-disni-completions");
         thread.setDaemon(true);
         thread.start();
     }
 
-    /** Has the alarm ring at the next completion. One that is there already counts not: look again after this call. */
+    /** Has the next completion unpark the event loop. One that is there does not: look again after this call. */
     void arm() throws IOException {
         if (!armed) {
             armed = true; // first, since the completion may be told of before the call returns
@@ -73,7 +74,7 @@ final class CompletionChannelThread {
                     queue.ackEvents(
                             1); // a queue with events that nobody has seen cannot be destroyed
                     armed = false;
-                    alarm.ring();
+                    parker.unpark();
                 }
                 fails = false;
             } catch (Throwable t) {
@@ -83,7 +84,7 @@ final class CompletionChannelThread {
                 }
                 fails = true;
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(WAIT_MILLIS));
-                alarm.ring();
+                parker.unpark();
             }
         }
         try {

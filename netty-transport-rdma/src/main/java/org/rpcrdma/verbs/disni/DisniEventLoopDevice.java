@@ -46,7 +46,7 @@ final class DisniEventLoopDevice implements NativeEventLoopDevice {
     private final IbvCQ queue;
     private final int completions;
     private final CompletionChannelThread notifications;
-    private final ThreadParker alarm = new ThreadParker();
+    private final ThreadParker parker = new ThreadParker();
 
     /** Events that have come. */
     private final Queue<Runnable> happened = new ConcurrentLinkedQueue<>();
@@ -82,7 +82,7 @@ final class DisniEventLoopDevice implements NativeEventLoopDevice {
             completions = sized.entries();
             undo.add(queue::destroyCQ);
             notifications =
-                    new CompletionChannelThread(channel, queue, alarm, this::queueDestroyed);
+                    new CompletionChannelThread(channel, queue, parker, this::queueDestroyed);
         } catch (IOException | RuntimeException | Error e) {
             undo(undo, e);
             throw e;
@@ -190,7 +190,7 @@ final class DisniEventLoopDevice implements NativeEventLoopDevice {
     /** Has something told by the thread of the loop. Callable from any thread. */
     void deliver(Runnable event) {
         happened.add(event);
-        alarm.ring();
+        parker.unpark();
         if (closed) {
             deliverEvents(Integer.MAX_VALUE); // nobody else does any more
         }
@@ -217,12 +217,12 @@ final class DisniEventLoopDevice implements NativeEventLoopDevice {
 
     @Override
     public void sleep(long nanos) {
-        alarm.sleep(nanos);
+        parker.park(nanos);
     }
 
     @Override
     public void wakeup() {
-        alarm.ring();
+        parker.unpark();
     }
 
     @Override

@@ -4,33 +4,33 @@ package org.rpcrdma.verbs.disni;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
-/** Lets one thread sleep until any other wakes it. An alarm that comes too early is not lost. */
+/** Parks one thread until any other unparks it. An {@link #unpark} that comes first is not lost. */
 final class ThreadParker {
 
     private enum State {
-        AWAKE,
-        ASLEEP,
-        RUNG
+        RUNNING,
+        PARKED,
+        UNPARKED
     }
 
-    private final AtomicReference<State> state = new AtomicReference<>(State.AWAKE);
-    private volatile Thread sleeper;
+    private final AtomicReference<State> state = new AtomicReference<>(State.RUNNING);
+    private volatile Thread thread;
 
-    /** Ends the current, or else the next, {@link #sleep}. */
-    void ring() {
-        if (state.get() != State.RUNG && state.getAndSet(State.RUNG) == State.ASLEEP) {
-            LockSupport.unpark(sleeper);
+    /** Ends the current, or else the next, {@link #park}. */
+    void unpark() {
+        if (state.get() != State.UNPARKED && state.getAndSet(State.UNPARKED) == State.PARKED) {
+            LockSupport.unpark(thread);
         }
     }
 
     /**
      * @param nanos the longest time; {@link Long#MAX_VALUE} is without a limit
      */
-    void sleep(long nanos) {
-        sleeper = Thread.currentThread();
-        if (state.compareAndSet(State.AWAKE, State.ASLEEP)) {
+    void park(long nanos) {
+        thread = Thread.currentThread();
+        if (state.compareAndSet(State.RUNNING, State.PARKED)) {
             long start = System.nanoTime();
-            while (state.get() == State.ASLEEP) {
+            while (state.get() == State.PARKED) {
                 if (nanos == Long.MAX_VALUE) {
                     LockSupport.park(this);
                 } else {
@@ -47,6 +47,6 @@ final class ThreadParker {
                 }
             }
         }
-        state.set(State.AWAKE);
+        state.set(State.RUNNING);
     }
 }
