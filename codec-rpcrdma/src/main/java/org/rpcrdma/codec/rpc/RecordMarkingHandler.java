@@ -128,10 +128,12 @@ public final class RecordMarkingHandler
                 written = whole(ctx, parts);
             }
             if (written instanceof ByteBuf record) {
+                // A void promise saves an allocation for each record; two promises of a record must not be one.
                 ctx.write(
                         ctx.alloc()
                                 .buffer(MARK_BYTES)
-                                .writeInt(record.readableBytes() | LAST_FRAGMENT));
+                                .writeInt(record.readableBytes() | LAST_FRAGMENT),
+                        promise.isVoid() ? promise : ctx.newPromise());
             }
             ctx.write(written, promise);
         }

@@ -7,8 +7,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.handler.codec.TooLongFrameException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import net.jqwik.api.ForAll;
@@ -50,6 +54,28 @@ class RecordMarkingHandlerTest {
         assertThat(in.finish()).isFalse();
         assertThat(out.finish()).isFalse();
         stream.release();
+    }
+
+    @Test
+    void aRecordWithAVoidPromiseNeedsNoPromiseForItsMark() {
+        List<Boolean> isVoid = new ArrayList<>();
+        EmbeddedChannel channel =
+                new EmbeddedChannel(
+                        new ChannelOutboundHandlerAdapter() {
+                            @Override
+                            public void write(
+                                    ChannelHandlerContext ctx,
+                                    Object message,
+                                    ChannelPromise promise) {
+                                isVoid.add(promise.isVoid());
+                                ctx.write(message, promise);
+                            }
+                        },
+                        new RecordMarkingHandler());
+        channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[4]), channel.voidPromise());
+        assertThat(channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[4])).isSuccess()).isTrue();
+        assertThat(isVoid).containsExactly(true, true, false, false);
+        assertThat(channel.finishAndReleaseAll()).isTrue();
     }
 
     @Test
