@@ -36,6 +36,7 @@ final class SimulatedHost {
 
     /** Whether somebody has them, or would have them if there were any. */
     private boolean isTaken;
+
     private int failures;
 
     SimulatedHost(SimulatedNetwork network, String name, Random random) {
