@@ -98,6 +98,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         return exposed.size();
     }
 
+    /** The bytes behind them: each key counts. */
+    public long exposedBytes() {
+        return exposures() == 0 ? 0 : exposed.values().stream().mapToLong(Range::length).sum();
+    }
+
     /** As {@link #exposures}, with those that have no memory of their own. */
     public int keys() {
         withoutMemory.removeIf(key -> !device.isExposed(key));

@@ -23,11 +23,13 @@ import java.util.Random;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.codec.CallFailureMessage;
+import org.rpcrdma.codec.ConnectionRemains;
 import org.rpcrdma.codec.RpcRdmaCancel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaGauge;
+import org.rpcrdma.codec.fault.FaultQueuePair;
 import org.rpcrdma.codec.fault.UserMemory;
 
 /**
@@ -78,6 +80,9 @@ final class CodecCaller {
         boolean isSettled;
         boolean isClosed;
 
+        /** {@code null} until it is looked for. */
+        private FaultQueuePair device;
+
         Connection(boolean isPulling) {
             this.isPulling = isPulling;
         }
@@ -91,6 +96,21 @@ final class CodecCaller {
             List<Written> alive = calls.stream().filter(call -> !call.isFailed()).toList();
             int waiting = (int) codec.value(RpcRdmaGauge.CALLS_WAITING);
             return alive.subList(Math.max(0, alive.size() - waiting), alive.size());
+        }
+
+        /** No more memory is offered for replies than the connection may have. */
+        void checkOffers() {
+            if (device == null) {
+                device =
+                        host.context().queuePairs().stream()
+                                .filter(one -> channel.localAddress().equals(one.localAddress()))
+                                .findFirst()
+                                .orElse(null);
+            }
+            long offered = device == null ? 0 : device.exposedBytes();
+            if (offered > config.maxConnectionBytes()) {
+                world.wrong("a connection of the codec offers " + offered + " bytes");
+            }
         }
 
         @Override
@@ -193,6 +213,7 @@ final class CodecCaller {
         for (int i = random.nextInt(MOST_CALLS); i >= 0; i--) {
             write(to, random);
         }
+        to.checkOffers();
         List<Written> queue = to.queue();
         int roll = random.nextInt(8);
         if (roll == 0) {
@@ -285,6 +306,7 @@ final class CodecCaller {
             return;
         }
         call.isAnswered = true;
+        by.checkOffers();
         boolean isError = came.length == SimulatedProgram.REPLY_BYTES && came[came.length - 1] != 0;
         byte[] body = Arrays.copyOfRange(came, SimulatedProgram.REPLY_BYTES, came.length);
         if (!(isError && world.plan.hasLosses()) && !Arrays.equals(body, call.results)) {
@@ -328,6 +350,16 @@ final class CodecCaller {
             }
         }
         return true;
+    }
+
+    /** What its connections have of calls that are over; empty for nothing. */
+    String remains() {
+        StringBuilder left = new StringBuilder();
+        connections.stream()
+                .filter(each -> each.channel.isActive())
+                .map(each -> ConnectionRemains.of(RpcRdmaConnection.of(each.channel)))
+                .forEach(left::append);
+        return left.toString();
     }
 
     /** How many connections it has closed itself. */

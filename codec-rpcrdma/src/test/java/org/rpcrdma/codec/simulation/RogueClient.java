@@ -50,6 +50,8 @@ final class RogueClient {
         ERRORS,
         /** Says that it has pulled replies that it has not, never, or twice. */
         COMPLETIONS,
+        /** A responder alone: answers in Read chunks, twice, and calls that nobody has sent. */
+        PULLS,
         /** Behaves, keeps all handles, and tries them when their calls have ended, or on other connections. */
         KEEPER
     }
@@ -191,6 +193,7 @@ final class RogueClient {
                     TransportHeader.encodeDone(done, anyOf(xids), 32);
                     to.writeAndFlush(done);
                 }
+                case PULLS -> throw new IllegalStateException("no requester is of this kind");
             }
         } catch (RuntimeException e) {
             world.network.note(host + " cannot: " + e.getClass());

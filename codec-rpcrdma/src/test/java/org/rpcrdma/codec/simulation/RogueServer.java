@@ -24,7 +24,9 @@ import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.channel.RdmaSendWithInvalidate;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaWrite;
+import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.PrivateData;
+import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.wire.SegmentList;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -36,6 +38,7 @@ final class RogueServer {
 
     private static final int PORT = 21_000;
     private static final int MOST_KNOWN = 48;
+    private static final int PULLED_CREDITS = 2;
 
     /** What a requester has offered. */
     private record Segment(int handle, long offset, long length, int xid) {
@@ -54,6 +57,9 @@ final class RogueServer {
     /** All that was ever offered, and on which connection. */
     private final Map<Segment, Channel> kept = new LinkedHashMap<>();
 
+    /** Replies that are read. */
+    private final List<ByteBuf> exposed = new ArrayList<>();
+
     private final Set<Channel> accepted = new LinkedHashSet<>();
     private final Channel listener;
     private int lastXid;
@@ -65,7 +71,9 @@ final class RogueServer {
         host = new SimulatedHost(world.network, "rogue server for " + personality, random);
         InetSocketAddress address =
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT + number);
-        byte[] announced = new PrivateData(4096, 4096, random.nextBoolean()).encode();
+        boolean pulls = personality == RogueClient.Personality.PULLS;
+        byte[] announced =
+                new PrivateData(4096, 4096, !pulls && random.nextBoolean(), pulls, 0).encode();
         ServerBootstrap bootstrap =
                 new ServerBootstrap()
                         .group(host.group)
@@ -84,6 +92,14 @@ final class RogueServer {
         world.expect(host + " listens", bound::isDone);
         listener = bound.channel();
         victim = new SimulatedClient(world, 1000 + number, address, random);
+        if (pulls && !world.settings.hasReverse()) {
+            victim.host
+                    .context()
+                    .atCreation(
+                            made ->
+                                    WireCredits.watchDeceived(
+                                            made, what -> world.wrong(victim + " " + what)));
+        }
     }
 
     boolean is(RogueClient.Personality one) {
@@ -94,6 +110,8 @@ final class RogueServer {
         victim.close();
         listener.close();
         List.copyOf(accepted).forEach(Channel::close);
+        exposed.forEach(ByteBuf::release);
+        exposed.clear();
     }
 
     void shutdown() {
@@ -143,6 +161,11 @@ final class RogueServer {
 
     private void answer(RdmaChannel to, TransportHeader call) {
         world.network.note(host + " answers");
+        for (RpcRdmaConnection connection : victim.rpc.openConnections()) {
+            if (connection.callsInFlight() < 0) {
+                world.wrong(victim + " has less than no calls in flight: " + connection);
+            }
+        }
         int xid = call.xid();
         switch (personality) {
             case CREDITS -> to.writeAndFlush(reply(call, xid, oddCredits()));
@@ -183,6 +206,18 @@ final class RogueServer {
                 error.writeInt(TransportHeader.RDMA_ERROR).writeInt(random.nextInt(3));
                 to.writeAndFlush(error.writeInt(random.nextInt(3)).writeInt(random.nextInt(3)));
                 to.writeAndFlush(reply(call, xid, 8));
+            }
+            case PULLS -> {
+                boolean isKnown = world.settings.hasVersionTwo() || random.nextBoolean();
+                if (!isKnown) {
+                    to.writeAndFlush(pulled(to, random.nextInt()));
+                }
+                ByteBuf reply =
+                        random.nextBoolean() ? pulled(to, xid) : reply(call, xid, PULLED_CREDITS);
+                if (random.nextInt(3) == 0) {
+                    to.writeAndFlush(reply.copy());
+                }
+                to.writeAndFlush(reply);
             }
             case COMPLETIONS -> {
                 ByteBuf done = Unpooled.buffer();
@@ -239,6 +274,25 @@ final class RogueServer {
                                 world.wrong(host + " reads memory of a call that has ended");
                             }
                         });
+    }
+
+    /** A reply in a Read chunk of two segments. */
+    private ByteBuf pulled(RdmaChannel to, int xid) {
+        ByteBuf payload = SimulatedProgram.reply(xid).writeZero(8);
+        int length = payload.readableBytes();
+        ByteBuf memory = to.registeredBuffer(length).writeBytes(payload);
+        payload.release();
+        exposed.add(memory);
+        int handle = to.expose(memory, 0, length, RemoteAccess.READ);
+        long offset = to.exposedOffset(handle);
+        TransportHeader header =
+                new TransportHeader().set(xid, PULLED_CREDITS, TransportHeader.RDMA_NOMSG);
+        int first = 1 + random.nextInt(length - 1);
+        header.reads().add(0, handle, first, offset);
+        header.reads().add(0, handle, length - first, offset + first);
+        ByteBuf out = Unpooled.buffer();
+        header.encode(out);
+        return out;
     }
 
     private int oddCredits() {

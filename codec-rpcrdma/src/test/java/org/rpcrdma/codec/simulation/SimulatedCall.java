@@ -7,7 +7,9 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.concurrent.Future;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.codec.CallTimeoutException;
@@ -39,10 +41,8 @@ final class SimulatedCall {
 
     private byte[] tail = {};
 
-    private UserMemory lent;
-
-    /** The message itself, or what of it is not lent apart. */
-    private UserMemory message;
+    /** The message itself too, or what of it is not lent apart. */
+    private final List<UserMemory> lent = new ArrayList<>();
 
     /** The reply is kept to the end of the history, where it has to be what it was. */
     private ReferenceCounted kept;
@@ -204,27 +204,41 @@ final class SimulatedCall {
     }
 
     /** The message in memory that knows when it is given back, and that it is given back once. */
-    private UserMemory counted(SimulatedClient client, ByteBuf call) {
-        message = new UserMemory(bytes(call));
-        message.lentTo(client.host.context());
+    private ByteBuf counted(SimulatedClient client, ByteBuf call) {
+        byte[] bytes = bytes(call);
         call.release();
-        return message;
+        return counted(client, bytes);
+    }
+
+    /** One call in four has memory of two pieces. */
+    private ByteBuf counted(SimulatedClient client, byte[] bytes) {
+        int first = number % 4 == 0 ? bytes.length / 3 : 0;
+        UserMemory last =
+                lend(client, new UserMemory(Arrays.copyOfRange(bytes, first, bytes.length)));
+        return first == 0
+                ? last
+                : Unpooled.wrappedBuffer(
+                        lend(client, new UserMemory(Arrays.copyOf(bytes, first))), last);
+    }
+
+    private UserMemory lend(SimulatedClient client, UserMemory memory) {
+        memory.lentTo(client.host.context());
+        lent.add(memory);
+        return memory;
     }
 
     private RpcMessage lend(SimulatedClient client, ByteBuf call, int procedure, byte[] data) {
         if (procedure == SimulatedProgram.READ) {
-            lent = new UserMemory(SimulatedProgram.SINK);
-            lent.lentTo(client.host.context());
-            return new RpcMessage(counted(client, call)).addSink(lent);
+            return new RpcMessage(counted(client, call))
+                    .addSink(lend(client, new UserMemory(SimulatedProgram.SINK)));
         }
         if (data.length == 0) {
             return new RpcMessage(counted(client, call));
         }
         int position = SimulatedProgram.CALL_BYTES + 16;
         call.writerIndex(position).writeBytes(tail);
-        lent = new UserMemory(data);
-        lent.lentTo(client.host.context());
-        RpcMessage parts = new RpcMessage(counted(client, call)).addItem(position, lent);
+        RpcMessage parts =
+                new RpcMessage(counted(client, call)).addItem(position, counted(client, data));
         return parts.maximumReply(procedure == SimulatedProgram.COPY ? 64 << 10 : 2000);
     }
 
@@ -303,15 +317,14 @@ final class SimulatedCall {
 
     /** When all connections have ended: what was lent is back, and was never given back too early. */
     void checkLent() {
-        checkBack(lent);
-        checkBack(message);
+        lent.forEach(this::checkBack);
     }
 
     private void checkBack(UserMemory memory) {
-        if (memory != null && !memory.problems().isEmpty()) {
+        if (!memory.problems().isEmpty()) {
             throw new AssertionError(this + ": " + memory.problems());
         }
-        if (memory != null && memory.refCnt() != 0) {
+        if (memory.refCnt() != 0) {
             throw new AssertionError(this + " has its memory still");
         }
     }

@@ -8,6 +8,7 @@ import io.netty.channel.SimpleChannelInboundHandler;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Random;
+import org.rpcrdma.codec.ConnectionRemains;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaGauge;
@@ -140,6 +141,13 @@ final class SimulatedClient {
                 throw new AssertionError(this + " is left without credits: " + connection);
             }
         }
+    }
+
+    /** What its connections have of calls that are over; empty for nothing. */
+    String remains() {
+        StringBuilder left = new StringBuilder(codec.remains());
+        rpc.openConnections().forEach(each -> left.append(ConnectionRemains.of(each)));
+        return left.isEmpty() ? "" : this + ": " + left + "; ";
     }
 
     /** A stream that lies may send more messages than it was granted. */

@@ -33,6 +33,10 @@ final class SimulatedHost {
     private final FaultProvider device;
     private final FailingMemory memory;
     private final List<ByteBuf> taken = new ArrayList<>();
+
+    /** Whether somebody has them, or would have them if there were any. */
+    private boolean isTaken;
+
     private int failures;
 
     SimulatedHost(SimulatedNetwork network, String name, Random random) {
@@ -110,6 +114,7 @@ final class SimulatedHost {
         group.next()
                 .execute(
                         () -> {
+                            isTaken = true;
                             memory.fail(0, Integer.MAX_VALUE, false);
                             taken.addAll(SimulatedGroups.takeRegistered(group, TAKEN_BYTES));
                             network.note(name + " lends " + taken.size() + " buffers");
@@ -122,7 +127,8 @@ final class SimulatedHost {
     }
 
     private void giveBackAndRecover() {
-        if (!taken.isEmpty()) {
+        if (isTaken) {
+            isTaken = false;
             taken.forEach(ByteBuf::release);
             taken.clear();
             memory.recover();

@@ -21,7 +21,7 @@ final class SimulatedRogues {
     void act(SimulatedServer server, Random random, List<SimulatedCall> calls) {
         RogueClient.Personality[] all = RogueClient.Personality.values();
         RogueClient.Personality personality = all[random.nextInt(all.length)];
-        if (random.nextBoolean()) {
+        if (random.nextBoolean() || personality == RogueClient.Personality.PULLS) {
             deceive(personality, random, calls);
             return;
         }

@@ -4,6 +4,7 @@ package org.rpcrdma.codec.simulation;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
@@ -17,6 +18,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -27,11 +29,13 @@ import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.codec.BoundedDuplicateRequestCache;
+import org.rpcrdma.codec.ConnectionRemains;
 import org.rpcrdma.codec.CreditPolicy;
 import org.rpcrdma.codec.DuplicateRequestCache;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
@@ -43,6 +47,9 @@ import org.rpcrdma.codec.wire.TransportHeader;
 final class SimulatedServer {
 
     private static final int PORT = 20049;
+    private static final int HOUR_MILLIS = (int) TimeUnit.HOURS.toMillis(1);
+    private static final int FORGOTTEN_MILLIS = 700;
+    private static final int MOST_PIECES = 8;
 
     /** What no peer of this project gives a reason for, unless something was lost. */
     private static final List<RpcRdmaCounter> NEVER_BETWEEN_US =
@@ -71,6 +78,16 @@ final class SimulatedServer {
     private final RpcRdmaConfig config;
     private final Set<Channel> accepted = new LinkedHashSet<>();
     private final boolean answersInParts;
+
+    /** Whether replies are in memory of several pieces. */
+    private final boolean answersInPieces;
+
+    /** Whether nobody answers a call whose connection is gone: so it is abandoned. */
+    private final boolean forgets;
+
+    /** XIDs of calls that may be executed again. */
+    private final Set<Integer> abandoned = new HashSet<>();
+
     private final int backlog;
     private final int mostCredits;
     private final DuplicateRequestCache duplicates =
@@ -93,7 +110,9 @@ final class SimulatedServer {
         address = new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT + number);
         host = new SimulatedHost(world.network, this.toString(), random);
         answersInParts = random.nextInt(3) == 0;
+        answersInPieces = random.nextInt(3) == 0;
         hasCache = random.nextBoolean();
+        forgets = random.nextInt(3) == 0;
         int few = random.nextBoolean() ? 1 : 128;
         // A crowd is to meet other limits than this one.
         backlog = world.plan.has(SimulationAction.Kind.CROWD) ? 4096 : few;
@@ -108,7 +127,7 @@ final class SimulatedServer {
             builder.creditPolicy(CreditPolicy.adaptive(4));
         }
         if (hasCache) {
-            builder.lateReplyMillis((int) TimeUnit.HOURS.toMillis(1));
+            builder.lateReplyMillis(forgets ? FORGOTTEN_MILLIS : HOUR_MILLIS);
         }
         config = builder.build();
         host.context().atCreation(made -> made.watch(this::checkGrant));
@@ -142,12 +161,6 @@ final class SimulatedServer {
         }
     }
 
-    private RpcRdmaCodec codec() {
-        return hasCache
-                ? new RpcRdmaCodec(config, metrics, duplicates)
-                : new RpcRdmaCodec(config, metrics);
-    }
-
     void start() {
         if (listener != null && listener.isActive()) {
             return;
@@ -165,7 +178,8 @@ final class SimulatedServer {
                                 @Override
                                 protected void initChannel(RdmaChannel channel) {
                                     accepted.add(channel);
-                                    channel.pipeline().addLast(codec(), new Program());
+                                    Program program = new Program();
+                                    channel.pipeline().addLast(program.codec(), program);
                                 }
                             });
             ChannelFuture bound = bootstrap.bind(address);
@@ -218,10 +232,19 @@ final class SimulatedServer {
         return number;
     }
 
+    /** What its connections have of calls that are over; empty for nothing. */
+    String remains() {
+        StringBuilder left = new StringBuilder();
+        accepted.stream()
+                .filter(Channel::isActive)
+                .map(each -> ConnectionRemains.of(RpcRdmaConnection.of(each)))
+                .forEach(left::append);
+        return left.isEmpty() ? "" : this + ": " + left + "; ";
+    }
+
     void close() {
         stop();
         callbacks.values().forEach(RpcRdmaReverseRequester::close);
-        host.shutdown();
     }
 
     void check() {
@@ -239,6 +262,9 @@ final class SimulatedServer {
                 }
             }
         }
+        if (!duplicates.toString().endsWith(", 0 calls in progress)")) {
+            throw new AssertionError(this + " is left with " + duplicates);
+        }
         for (RpcRdmaGauge gauge : RpcRdmaGauge.values()) {
             if (metrics.value(gauge) != 0) {
                 throw new AssertionError(
@@ -249,7 +275,22 @@ final class SimulatedServer {
 
     /** Answers the calls of one connection, some later than others. */
     private final class Program extends ChannelInboundHandlerAdapter {
+        private final ConnectionDuplicates known = new ConnectionDuplicates(duplicates, abandoned);
         private int unanswered;
+
+        RpcRdmaCodec codec() {
+            return hasCache
+                    ? new RpcRdmaCodec(config, metrics, known)
+                    : new RpcRdmaCodec(config, metrics);
+        }
+
+        /** Called behind the codec, which knows of the end. */
+        @Override
+        public void channelInactive(ChannelHandlerContext ctx) {
+            if (known.isWaiting()) {
+                world.wrong(this + " has a call that waits for its duplicate without a connection");
+            }
+        }
 
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
@@ -266,7 +307,7 @@ final class SimulatedServer {
                 world.wrong(this + " has granted " + mostCredits + ", and executes " + unanswered);
             }
             if (call.length < SimulatedProgram.CALL_BYTES + 12) {
-                answer(ctx, reply(call, new byte[0]));
+                answer(ctx, reply(ctx, call, new byte[0]));
                 return;
             }
             ByteBuf in = Unpooled.wrappedBuffer(call);
@@ -279,7 +320,8 @@ final class SimulatedServer {
             world.arrives(id, in.getInt(0));
             int times = executions.merge(id, 1, Integer::sum);
             world.network.note(this + " executes call " + id);
-            if (id >= 0 && times > 1 && hasCache && in.getInt(20) == SimulatedProgram.APPEND) {
+            boolean isOnce = hasCache && !abandoned.contains(in.getInt(0));
+            if (id >= 0 && times > 1 && isOnce && in.getInt(20) == SimulatedProgram.APPEND) {
                 world.wrong("call " + id + " is executed " + times + " times");
             }
             byte[] sent = Arrays.copyOfRange(call, SimulatedProgram.CALL_BYTES, call.length);
@@ -288,12 +330,17 @@ final class SimulatedServer {
             }
             byte[] data = SimulatedProgram.data(id, Math.min(wanted, 1 << 17));
             if (delay == 0) {
-                answer(ctx, reply(call, data));
+                answer(ctx, reply(ctx, call, data));
             } else {
                 ctx.channel()
                         .eventLoop()
-                        .schedule(
-                                () -> answer(ctx, reply(call, data)), delay, TimeUnit.MILLISECONDS);
+                        .schedule(() -> answerLate(ctx, call, data), delay, TimeUnit.MILLISECONDS);
+            }
+        }
+
+        private void answerLate(ChannelHandlerContext ctx, byte[] call, byte[] data) {
+            if (!forgets || ctx.channel().isActive()) {
+                answer(ctx, reply(ctx, call, data));
             }
         }
 
@@ -313,7 +360,7 @@ final class SimulatedServer {
         }
     }
 
-    private Object reply(byte[] call, byte[] data) {
+    private Object reply(ChannelHandlerContext ctx, byte[] call, byte[] data) {
         ByteBuf in = Unpooled.wrappedBuffer(call);
         ByteBuf out = SimulatedProgram.reply(in.getInt(0));
         if (call.length < SimulatedProgram.CALL_BYTES + 4) {
@@ -321,12 +368,30 @@ final class SimulatedServer {
         }
         out.writeInt(in.getInt(SimulatedProgram.CALL_BYTES));
         if (!answersInParts || in.getInt(12) != SimulatedProgram.PROGRAM || data.length == 0) {
-            return SimulatedProgram.opaque(out, data);
+            ByteBuf whole = SimulatedProgram.opaque(out, data);
+            return answersInPieces ? inPieces((RdmaChannel) ctx.channel(), whole) : whole;
         }
         out.writeInt(data.length);
         int position = out.readableBytes();
         return new RpcMessage(out)
                 .addItem(position, Unpooled.directBuffer(data.length).writeBytes(data));
+    }
+
+    /** The same in registered memory of several pieces, of odd sizes; without memory for them as it is. */
+    private static ByteBuf inPieces(RdmaChannel channel, ByteBuf whole) {
+        CompositeByteBuf pieces = Unpooled.compositeBuffer();
+        try {
+            for (int part = 1; whole.isReadable(); part = 3 * part + MOST_PIECES) {
+                int length = Math.min(part, whole.readableBytes());
+                ByteBuf piece = channel.registeredBuffer(length);
+                pieces.addComponent(true, piece.writeBytes(whole, length));
+            }
+        } catch (RuntimeException | OutOfMemoryError e) {
+            pieces.release();
+            return whole.readerIndex(0);
+        }
+        whole.release();
+        return pieces;
     }
 
     private void attach(Channel channel, int client) {

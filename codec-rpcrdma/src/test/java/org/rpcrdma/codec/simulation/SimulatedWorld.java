@@ -7,12 +7,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.rpcrdma.channel.SimulatedGroups;
 import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
-import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.verbs.iwarp.SimulatedConnection;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
@@ -34,7 +34,6 @@ final class SimulatedWorld {
     private static final long PATIENCE_MILLIS = 120_000;
 
     private static final long MILLI = TimeUnit.MILLISECONDS.toNanos(1);
-    private static final int MOST_FAULT_MILLIS = 4000;
     private static final int LATE_CALLS = 3;
     private static final int SHORT_CALL = 64;
 
@@ -65,6 +64,9 @@ final class SimulatedWorld {
     private final Map<String, Map<Integer, Integer>> xids = new HashMap<>();
 
     private final SimulatedStreams streams = new SimulatedStreams(this);
+
+    /** By the number of the server that they call. */
+    private final Map<Integer, SegmentedCaller> segments = new TreeMap<>();
 
     /** {@code null} for none. */
     private SimulatedCrowd crowd;
@@ -125,6 +127,12 @@ final class SimulatedWorld {
                 () -> clients.stream().allMatch(client -> client.codec.isIdle()),
                 plan.hasLosses() ? 0 : PATIENCE_MILLIS,
                 plan.hasLosses());
+        expect(
+                "calls in segments end",
+                () -> segments.values().stream().allMatch(SegmentedCaller::isIdle),
+                plan.hasLosses() ? 0 : PATIENCE_MILLIS,
+                plan.hasLosses());
+        checkRemains();
         if (crowd != null) {
             crowd.finish();
         }
@@ -132,6 +140,26 @@ final class SimulatedWorld {
             streams.finish(clients, plan.hasLosses());
         }
         end();
+    }
+
+    /** Where each loss is seen, connections that live on have nothing of calls that are over. */
+    private void checkRemains() {
+        if (!plan.areLossesSeen()) {
+            return;
+        }
+        expect("nothing is left", () -> remains().isEmpty(), true);
+        if (!remains().isEmpty()) {
+            throw new AssertionError("connections are left with calls that are over; " + remains());
+        }
+    }
+
+    private String remains() {
+        StringBuilder left = new StringBuilder();
+        clients.forEach(client -> left.append(client.remains()));
+        if (crowd == null && rogues.isQuiet()) {
+            servers.forEach(server -> left.append(server.remains()));
+        }
+        return left.toString();
     }
 
     /** Whoever runs out of memory loses one connection, and no other one is lost. */
@@ -145,6 +173,7 @@ final class SimulatedWorld {
         long lost = servers.stream().mapToLong(server -> server.host.context().lost()).sum();
         long failures = hosts().mapToLong(SimulatedHost::failures).sum();
         long closes = clients.stream().mapToLong(client -> client.codec.closes()).sum();
+        closes += segments.values().stream().mapToLong(SegmentedCaller::closes).sum();
         closes += streams.closes();
         network.note("lost " + lost + ", failures " + failures + ", closes " + closes);
         if (lost > failures + closes) {
@@ -161,6 +190,7 @@ final class SimulatedWorld {
             crowd.close();
         }
         clients.forEach(SimulatedClient::close);
+        segments.values().forEach(SegmentedCaller::close);
         streams.close();
         // An event loop that ends does not wait for work, so it would poll until they are closed.
         expect("streams are closed", streams::isClosed, plan.hasLosses());
@@ -174,8 +204,13 @@ final class SimulatedWorld {
                 "no timer of a client is left",
                 () -> clients.stream().noneMatch(client -> client.host.hasTimers()),
                 MOST_TIMER_MILLIS);
+        expect(
+                "no timer of a server is left",
+                () -> servers.stream().noneMatch(server -> server.host.hasTimers()));
+        servers.forEach(server -> server.host.shutdown());
         clients.forEach(client -> client.host.shutdown());
         rogues.shutdown();
+        segments.values().forEach(each -> each.host.shutdown());
         streams.deceived().shutdown();
         if (crowd != null) {
             crowd.shutdown();
@@ -202,6 +237,7 @@ final class SimulatedWorld {
         return Stream.of(
                         servers.stream().map(server -> server.host),
                         clients.stream().map(client -> client.host),
+                        segments.values().stream().map(each -> each.host),
                         rogues.victims())
                 .flatMap(each -> each);
     }
@@ -216,7 +252,7 @@ final class SimulatedWorld {
         SimulatedConnection connection =
                 open.isEmpty() ? null : open.get(action.peer() % open.size());
         boolean isForward = random.nextBoolean();
-        long until = network.nanoTime() + random.nextInt(MOST_FAULT_MILLIS) * MILLI;
+        long until = network.nanoTime() + random.nextInt(SimulatedFaults.MOST_MILLIS) * MILLI;
         switch (action.kind()) {
             case CALL -> {
                 for (int i = random.nextInt(3); i >= 0; i--) {
@@ -236,6 +272,11 @@ final class SimulatedWorld {
                 }
             }
             case CODEC -> client.codec.act(random);
+            case SEGMENTS ->
+                    segments.computeIfAbsent(
+                                    server.number(),
+                                    any -> new SegmentedCaller(this, server, random))
+                            .act();
             case STREAM -> streams.act(client, random);
             case ROGUE -> rogues.act(server, random, calls);
             case ROGUE_STREAM -> streams.deceived().act(client, server, random);
@@ -245,7 +286,7 @@ final class SimulatedWorld {
             }
             case JUMP -> {
                 network.note("time passes");
-                network.advance(random.nextInt(MOST_FAULT_MILLIS) * MILLI);
+                network.advance(random.nextInt(SimulatedFaults.MOST_MILLIS) * MILLI);
             }
             case PAUSE -> {
                 int thread = random.nextInt(servers.size() + clients.size());
@@ -254,9 +295,12 @@ final class SimulatedWorld {
             }
             case REFUSE -> {
                 network.note(host + " will refuse");
-                host.refuse(random.nextInt(random.nextBoolean() ? 12 : 200), only(random));
+                SimulatedFaults.refuse(host, random);
             }
-            case EXHAUST -> exhaust(host, random);
+            case EXHAUST -> {
+                network.note(host + " will have no memory");
+                SimulatedFaults.exhaust(host, random);
+            }
             case RESTART_CLIENT -> {
                 calls.forEach(SimulatedCall::excuse);
                 client.restart();
@@ -269,43 +313,9 @@ final class SimulatedWorld {
             default -> {
                 if (connection != null) {
                     network.note(connection + ": " + action.kind());
-                    disturb(action.kind(), connection, isForward, until, random);
+                    SimulatedFaults.disturb(action.kind(), connection, isForward, until, random);
                 }
             }
-        }
-    }
-
-    private void exhaust(SimulatedHost host, Random random) {
-        network.note(host + " will have no memory");
-        switch (random.nextInt(5)) {
-            case 0, 1 ->
-                    host.exhaustHeap(random.nextInt(random.nextBoolean() ? 12 : 200), only(random));
-            case 2 -> host.takeRegisteredMemory(1 + random.nextInt(MOST_FAULT_MILLIS));
-            default ->
-                    host.exhaustMemory(
-                            random.nextInt(6), 1 + random.nextInt(3), random.nextBoolean());
-        }
-    }
-
-    /** The only kind of call to the device that fails; {@code null} for all of them. */
-    private static Step only(Random random) {
-        Step[] all = Step.values();
-        Step one = all[random.nextInt(all.length)];
-        return one.mayFail() && random.nextBoolean() ? one : null;
-    }
-
-    private static void disturb(
-            SimulationAction.Kind kind,
-            SimulatedConnection connection,
-            boolean isForward,
-            long until,
-            Random random) {
-        switch (kind) {
-            case STALL -> connection.stall(isForward, until);
-            case RESET -> connection.reset();
-            case CUT -> connection.cutAfter(isForward, random.nextInt(1 << random.nextInt(17)));
-            case SILENCE -> connection.silence(isForward);
-            default -> throw new IllegalArgumentException(kind.toString());
         }
     }
 

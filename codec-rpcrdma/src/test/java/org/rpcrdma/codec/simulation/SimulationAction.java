@@ -19,6 +19,7 @@ record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
         REVERSE_CALL,
         OPTION,
         CODEC,
+        SEGMENTS,
         STREAM,
         ROGUE,
         ROGUE_STREAM,

@@ -33,6 +33,7 @@ record SimulationPlan(
 
     private static final int MOST_ACTIONS = 60;
     private static final int MOST_STREAM_ACTIONS = 25;
+    private static final int MOST_SEGMENT_ACTIONS = 10;
     private static final int MOST_ROGUE_STREAM_ACTIONS = 10;
 
     /** Determines all of it by a seed. */
@@ -60,7 +61,35 @@ record SimulationPlan(
         }
         addStreams(actions, new Random(seed * 0x9E3779B97F4A7C15L + 2));
         addRogueStreams(actions, new Random(seed * 0x9E3779B97F4A7C15L + 3));
+        addSegments(actions, new Random(seed * 0x9E3779B97F4A7C15L + 4));
         return new SimulationPlan(seed, servers, clients, weather, actions);
+    }
+
+    /** Between the others, in every other history. */
+    private static void addSegments(List<SimulationAction> actions, Random random) {
+        if (random.nextBoolean()) {
+            return;
+        }
+        add(
+                actions,
+                SimulationAction.Kind.SEGMENTS,
+                2 + random.nextInt(MOST_SEGMENT_ACTIONS),
+                random);
+    }
+
+    private static void add(
+            List<SimulationAction> actions, SimulationAction.Kind kind, int count, Random random) {
+        int first = actions.size();
+        for (int i = 0; i < count; i++) {
+            actions.add(
+                    random.nextInt(actions.size() + 1),
+                    new SimulationAction(
+                            first + i,
+                            kind,
+                            random.nextInt(64),
+                            random.nextLong(),
+                            random.nextInt(60)));
+        }
     }
 
     /** Between the others, in one history of three. */

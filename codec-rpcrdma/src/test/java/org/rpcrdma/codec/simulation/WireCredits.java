@@ -2,7 +2,9 @@
 package org.rpcrdma.codec.simulation;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.fault.FaultQueuePair;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -16,6 +18,12 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
 
     private final Consumer<String> wrong;
 
+    /** Whether the peer answers calls twice, and calls that nobody has sent, which is no fault of this side. */
+    private final boolean isDeceived;
+
+    /** XIDs of replies whose pull completion is due. */
+    private final Set<Integer> pulling = new HashSet<>();
+
     /** Calls by XID, each with the pull completions that were sent before it. */
     private final Map<Integer, Integer> out = new HashMap<>();
 
@@ -26,7 +34,8 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
     private int completions;
     private int proved;
 
-    private WireCredits(Consumer<String> wrong) {
+    private WireCredits(boolean isDeceived, Consumer<String> wrong) {
+        this.isDeceived = isDeceived;
         this.wrong = wrong;
     }
 
@@ -36,7 +45,17 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
      * @param wrong is told what is
      */
     static void watch(FaultQueuePair queuePair, Consumer<String> wrong) {
-        WireCredits credits = new WireCredits(wrong);
+        watch(queuePair, false, wrong);
+    }
+
+    /** As {@link #watch(FaultQueuePair, Consumer)}, where the peer also answers twice, and what nobody has called. */
+    static void watchDeceived(FaultQueuePair queuePair, Consumer<String> wrong) {
+        watch(queuePair, true, wrong);
+    }
+
+    private static void watch(
+            FaultQueuePair queuePair, boolean isDeceived, Consumer<String> wrong) {
+        WireCredits credits = new WireCredits(isDeceived, wrong);
         queuePair.watch(credits);
         queuePair.watchReceives(credits);
     }
@@ -44,8 +63,11 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
     @Override
     public void send(int length, int xid, int credits, int procedure, int covered) {
         if (procedure == TransportHeader.RDMA_DONE) {
-            due--;
+            // A call that fails by its reply is over, so that a second reply is completed for
+            // itself.
+            due -= isDeceived && due == 0 ? 0 : 1;
             completions++;
+            pulling.remove(xid);
             return;
         }
         int calls = out.size();
@@ -74,6 +96,11 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
         Integer sentBefore = out.remove(xid);
         boolean isReply =
                 procedure == TransportHeader.RDMA_MSG || procedure == TransportHeader.RDMA_NOMSG;
+        if (sentBefore == null && isDeceived) {
+            // A second one says nothing while the first one is being read.
+            due += isReply && hasReads && pulling.add(xid) ? 1 : 0;
+            return;
+        }
         if (sentBefore == null) {
             wrong.accept("gets an answer to no call, or a second one");
         } else {
@@ -84,6 +111,7 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
         }
         if (isReply && hasReads) {
             due++;
+            pulling.add(xid);
         }
     }
 }

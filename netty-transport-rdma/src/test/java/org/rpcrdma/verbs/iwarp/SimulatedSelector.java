@@ -28,6 +28,10 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
 
     private final SimulatedNetwork network;
     private final Set<SelectionKey> keys = new LinkedHashSet<>();
+
+    /** The same, for each step of the network. */
+    private final List<Key> known = new ArrayList<>();
+
     private final Set<SelectionKey> selected = new LinkedHashSet<>();
     private boolean isWoken;
     private long deadline;
@@ -43,6 +47,7 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
     @Override
     protected void implCloseSelector() {
         keys.clear();
+        known.clear();
         selected.clear();
     }
 
@@ -52,6 +57,7 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
         key.attach(attachment);
         key.interestOps(ops);
         keys.add(key);
+        known.add(key);
         return key;
     }
 
@@ -124,15 +130,16 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
         synchronized (cancelledKeys()) {
             for (SelectionKey key : new ArrayList<>(cancelledKeys())) {
                 keys.remove(key);
+                known.remove((Key) key);
                 selected.remove(key);
                 deregister((AbstractSelectionKey) key);
             }
             cancelledKeys().clear();
         }
         selected.clear();
-        for (SelectionKey key : keys) {
-            if (((Key) key).isReady()) {
-                selected.add(key);
+        for (int i = 0; i < known.size(); i++) {
+            if (known.get(i).isReady()) {
+                selected.add(known.get(i));
             }
         }
         return selected.size();
@@ -149,8 +156,8 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
         if (isWoken || now >= deadline) {
             return true;
         }
-        for (SelectionKey key : keys) {
-            if (((Key) key).isReady()) {
+        for (int i = 0; i < known.size(); i++) {
+            if (known.get(i).isReady()) {
                 return true;
             }
         }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.codec;
+
+import java.lang.reflect.Field;
+import org.rpcrdma.codec.internal.XidHashMap;
+
+/** What a connection of a simulation has of calls that are over: nothing, when none is under way. */
+public final class ConnectionRemains {
+
+    private static final Field REQUESTER_CALLS = field(RequesterState.class, "calls");
+    private static final Field OFFERED = field(RequesterState.class, "offeredBytes");
+    private static final Field DUE = field(RequesterCredits.class, "completionsDue");
+    private static final Field RESPONDER_CALLS = field(ResponderState.class, "calls");
+
+    private ConnectionRemains() {}
+
+    /**
+     * {@return what is left, in one line; empty for nothing} While no thread of the simulation runs.
+     *
+     * @param connection of a channel that is active
+     */
+    public static String of(RpcRdmaConnection connection) {
+        StringBuilder left = new StringBuilder();
+        RequesterState requester = connection.requester();
+        add(left, "calls", size(REQUESTER_CALLS, requester));
+        add(left, "bytes offered", number(OFFERED, requester));
+        if (requester.credits != null) {
+            add(left, "calls in flight", requester.credits.inFlight);
+            add(left, "pull completions due", number(DUE, requester.credits));
+        }
+        ResponderState responder = connection.responder();
+        add(left, "calls of the peer", size(RESPONDER_CALLS, responder));
+        if (responder.isOpen()) {
+            add(left, "unanswered", responder.credits.unanswered());
+        }
+        if (responder.waiting() != null) {
+            add(left, "replies waiting", responder.waiting().count());
+            add(left, "bytes of replies waiting", responder.waiting().bytes());
+        }
+        add(left, "bytes pulled", connection.pulls().bytes());
+        add(left, "messages of unknown kind", connection.pulls().unclassified());
+        return left.toString();
+    }
+
+    private static void add(StringBuilder left, String what, long count) {
+        if (count != 0) {
+            left.append(left.isEmpty() ? "" : ", ").append(count).append(' ').append(what);
+        }
+    }
+
+    private static long size(Field map, Object owner) {
+        return ((XidHashMap<?>) value(map, owner)).size();
+    }
+
+    private static long number(Field field, Object owner) {
+        return ((Number) value(field, owner)).longValue();
+    }
+
+    private static Object value(Field field, Object owner) {
+        try {
+            return field.get(owner);
+        } catch (IllegalAccessException e) {
+            throw new LinkageError(e.getMessage(), e);
+        }
+    }
+
+    private static Field field(Class<?> owner, String name) {
+        try {
+            Field field = owner.getDeclaredField(name);
+            field.setAccessible(true);
+            return field;
+        } catch (NoSuchFieldException e) {
+            throw new LinkageError(e.getMessage(), e);
+        }
+    }
+}
