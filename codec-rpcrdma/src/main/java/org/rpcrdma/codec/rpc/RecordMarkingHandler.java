@@ -128,7 +128,8 @@ public final class RecordMarkingHandler
                 written = whole(ctx, parts);
             }
             if (written instanceof ByteBuf record) {
-                // A void promise saves an allocation for each record; two promises of a record must not be one.
+                // A void promise saves an allocation for each record; two promises of a record must
+                // not be one.
                 ctx.write(
                         ctx.alloc()
                                 .buffer(MARK_BYTES)
