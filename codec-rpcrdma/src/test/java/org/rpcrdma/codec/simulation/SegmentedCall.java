@@ -18,6 +18,7 @@ import java.util.Random;
  * @param argumentBytes of the eligible argument
  * @param resultBytes of the eligible result
  */
+@SuppressWarnings("ArrayRecordComponent") // never compared
 record SegmentedCall(
         int number,
         int procedure,
