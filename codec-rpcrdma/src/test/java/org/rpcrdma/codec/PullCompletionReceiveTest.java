@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
@@ -119,12 +120,13 @@ class PullCompletionReceiveTest {
         }
     }
 
-    /** The server answers one call while it is received, in a batch with those behind it. */
-    private static void answerAtOnce(RpcPair pair, int answered) {
+    /**
+     * The server answers one call while it is received, in a batch with those behind it. Adds the handler on the event
+     * loop: added on another thread it takes part only when the loop has run its tasks, which may be after the call.
+     */
+    private static void answerAtOnce(RpcPair pair, int answered) throws Exception {
         ChannelPipeline pipeline = pair.serverChannel.pipeline();
-        pipeline.addBefore(
-                pipeline.context(pair.server).name(),
-                "answering",
+        ChannelHandler answering =
                 new ChannelInboundHandlerAdapter() {
                     @Override
                     public void channelRead(ChannelHandlerContext ctx, Object message) {
@@ -135,7 +137,10 @@ class PullCompletionReceiveTest {
                             ctx.fireChannelRead(message);
                         }
                     }
-                });
+                };
+        String inbox = pipeline.context(pair.server).name();
+        RpcPair.on(
+                pair.serverChannel, () -> pipeline.addBefore(inbox, "answering", answering));
     }
 
     private static void check(RpcPair pair) throws Exception {
