@@ -162,8 +162,14 @@ class MemoryFaultTest {
         List<ByteBuf> taken = new ArrayList<>();
         RdmaChannel responder = connection.channel(Role.RESPONDER);
         ChannelPipeline pipeline = responder.pipeline();
-        pipeline.addFirst(new Taker(responder, taken));
-        pipeline.addBefore(pipeline.lastContext().name(), null, new Taker(responder, taken));
+        RpcPair.on(
+                responder,
+                () ->
+                        pipeline.addFirst(new Taker(responder, taken))
+                                .addBefore(
+                                        pipeline.lastContext().name(),
+                                        null,
+                                        new Taker(responder, taken)));
         connection.plan(
                 Role.RESPONDER,
                 step -> {

@@ -139,8 +139,7 @@ class PullCompletionReceiveTest {
                     }
                 };
         String inbox = pipeline.context(pair.server).name();
-        RpcPair.on(
-                pair.serverChannel, () -> pipeline.addBefore(inbox, "answering", answering));
+        RpcPair.on(pair.serverChannel, () -> pipeline.addBefore(inbox, "answering", answering));
     }
 
     private static void check(RpcPair pair) throws Exception {

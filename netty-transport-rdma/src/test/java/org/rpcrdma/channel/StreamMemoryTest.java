@@ -216,7 +216,7 @@ class StreamMemoryTest {
         begin(ChangedDevice.of(device -> device.exposesWithoutMemory(late && knowsHow())));
         byte[] bytes = random(2_000_000);
         List<ByteBuf> all = on(listener, () -> takeAll(listener));
-        serverSide.channel.pipeline().addFirst(new Keeper(all));
+        on(serverSide.channel, () -> serverSide.channel.pipeline().addFirst(new Keeper(all)));
         client.writeAndFlush(Unpooled.wrappedBuffer(bytes));
         StreamPair.await(() -> isWaiting(late && knowsHow()));
         assertThat(serverSide.size()).isLessThan(bytes.length);
