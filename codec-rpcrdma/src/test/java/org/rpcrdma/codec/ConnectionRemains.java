@@ -4,7 +4,7 @@ package org.rpcrdma.codec;
 import java.lang.reflect.Field;
 import org.rpcrdma.codec.internal.XidHashMap;
 
-/** What a connection of a simulation has of calls that are over: nothing, when none is under way. */
+/** Reads the state that a connection keeps for its calls, which has to be gone when no call is outstanding. */
 public final class ConnectionRemains {
 
     private static final Field REQUESTER_CALLS = field(RequesterState.class, "calls");
@@ -15,7 +15,7 @@ public final class ConnectionRemains {
     private ConnectionRemains() {}
 
     /**
-     * {@return what is left, in one line; empty for nothing} While no thread of the simulation runs.
+     * {@return what is left, each entry ended by a semicolon; empty for nothing} While no thread of the simulation runs.
      *
      * @param connection of a channel that is active
      */
@@ -44,7 +44,7 @@ public final class ConnectionRemains {
 
     private static void add(StringBuilder left, String what, long count) {
         if (count != 0) {
-            left.append(left.isEmpty() ? "" : ", ").append(count).append(' ').append(what);
+            left.append(count).append(' ').append(what).append("; ");
         }
     }
 

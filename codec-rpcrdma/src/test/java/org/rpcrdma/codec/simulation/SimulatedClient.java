@@ -147,7 +147,7 @@ final class SimulatedClient {
     String remains() {
         StringBuilder left = new StringBuilder(codec.remains());
         rpc.openConnections().forEach(each -> left.append(ConnectionRemains.of(each)));
-        return left.isEmpty() ? "" : this + ": " + left + "; ";
+        return left.isEmpty() ? "" : this + ": " + left;
     }
 
     /** A stream that lies may send more messages than it was granted. */

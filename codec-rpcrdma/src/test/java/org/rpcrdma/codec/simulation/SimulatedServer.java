@@ -239,7 +239,7 @@ final class SimulatedServer {
                 .filter(Channel::isActive)
                 .map(each -> ConnectionRemains.of(RpcRdmaConnection.of(each)))
                 .forEach(left::append);
-        return left.isEmpty() ? "" : this + ": " + left + "; ";
+        return left.isEmpty() ? "" : this + ": " + left;
     }
 
     void close() {
@@ -320,7 +320,7 @@ final class SimulatedServer {
             world.arrives(id, in.getInt(0));
             int times = executions.merge(id, 1, Integer::sum);
             world.network.note(this + " executes call " + id);
-            boolean isOnce = hasCache && !abandoned.contains(in.getInt(0));
+            boolean isOnce = hasCache && !(forgets && abandoned.contains(in.getInt(0)));
             if (id >= 0 && times > 1 && isOnce && in.getInt(20) == SimulatedProgram.APPEND) {
                 world.wrong("call " + id + " is executed " + times + " times");
             }
