@@ -128,8 +128,7 @@ public final class RecordMarkingHandler
                 written = whole(ctx, parts);
             }
             if (written instanceof ByteBuf record) {
-                // A void promise saves an allocation for each record; two promises of a record must
-                // not be one.
+                // The mark shares a void promise with its record, which saves an allocation each.
                 ctx.write(
                         ctx.alloc()
                                 .buffer(MARK_BYTES)

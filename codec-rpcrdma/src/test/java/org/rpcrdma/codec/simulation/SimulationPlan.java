@@ -70,15 +70,17 @@ record SimulationPlan(
         if (random.nextBoolean()) {
             return;
         }
-        add(
-                actions,
-                SimulationAction.Kind.SEGMENTS,
-                2 + random.nextInt(MOST_SEGMENT_ACTIONS),
-                random);
+        int count = 2 + random.nextInt(MOST_SEGMENT_ACTIONS);
+        add(actions, SimulationAction.Kind.SEGMENTS, count, 60, random);
     }
 
+    /** Adds actions of a kind at places between the others, each with at most so many steps behind it. */
     private static void add(
-            List<SimulationAction> actions, SimulationAction.Kind kind, int count, Random random) {
+            List<SimulationAction> actions,
+            SimulationAction.Kind kind,
+            int count,
+            int mostSteps,
+            Random random) {
         int first = actions.size();
         for (int i = 0; i < count; i++) {
             actions.add(
@@ -88,7 +90,7 @@ record SimulationPlan(
                             kind,
                             random.nextInt(64),
                             random.nextLong(),
-                            random.nextInt(60)));
+                            random.nextInt(mostSteps)));
         }
     }
 
@@ -97,17 +99,8 @@ record SimulationPlan(
         if (random.nextInt(3) != 0) {
             return;
         }
-        int first = actions.size();
-        for (int i = 5 + random.nextInt(MOST_STREAM_ACTIONS); i > 0; i--) {
-            actions.add(
-                    random.nextInt(actions.size() + 1),
-                    new SimulationAction(
-                            first + i,
-                            SimulationAction.Kind.STREAM,
-                            random.nextInt(64),
-                            random.nextLong(),
-                            random.nextInt(60)));
-        }
+        int count = 5 + random.nextInt(MOST_STREAM_ACTIONS);
+        add(actions, SimulationAction.Kind.STREAM, count, 60, random);
     }
 
     private static SimulationAction.Kind kind(Random random, Weather weather, boolean hasRogues) {
@@ -167,17 +160,8 @@ record SimulationPlan(
         if (!hasStreams || random.nextInt(3) != 0) {
             return;
         }
-        int first = actions.size();
-        for (int i = 2 + random.nextInt(MOST_ROGUE_STREAM_ACTIONS); i > 0; i--) {
-            actions.add(
-                    random.nextInt(actions.size() + 1),
-                    new SimulationAction(
-                            first + i,
-                            SimulationAction.Kind.ROGUE_STREAM,
-                            random.nextInt(64),
-                            random.nextLong(),
-                            random.nextInt(120)));
-        }
+        int count = 2 + random.nextInt(MOST_ROGUE_STREAM_ACTIONS);
+        add(actions, SimulationAction.Kind.ROGUE_STREAM, count, 120, random);
     }
 
     /** The same with other actions and clients, for a smaller history. */

@@ -63,8 +63,7 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
     @Override
     public void send(int length, int xid, int credits, int procedure, int covered) {
         if (procedure == TransportHeader.RDMA_DONE) {
-            // A call that fails by its reply is over, so that a second reply is completed for
-            // itself.
+            // A call that its reply fails is over: a second reply is completed for itself.
             due -= isDeceived && due == 0 ? 0 : 1;
             completions++;
             pulling.remove(xid);

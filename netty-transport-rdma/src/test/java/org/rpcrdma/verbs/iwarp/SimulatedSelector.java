@@ -9,7 +9,6 @@ import java.nio.channels.spi.AbstractSelectableChannel;
 import java.nio.channels.spi.AbstractSelectionKey;
 import java.nio.channels.spi.AbstractSelector;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -27,10 +26,9 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
     }
 
     private final SimulatedNetwork network;
-    private final Set<SelectionKey> keys = new LinkedHashSet<>();
 
-    /** The same, for each step of the network. */
-    private final List<Key> known = new ArrayList<>();
+    /** A list, because each step of the network goes through it. */
+    private final List<Key> keys = new ArrayList<>();
 
     private final Set<SelectionKey> selected = new LinkedHashSet<>();
     private boolean isWoken;
@@ -47,7 +45,6 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
     @Override
     protected void implCloseSelector() {
         keys.clear();
-        known.clear();
         selected.clear();
     }
 
@@ -57,13 +54,12 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
         key.attach(attachment);
         key.interestOps(ops);
         keys.add(key);
-        known.add(key);
         return key;
     }
 
     @Override
     public Set<SelectionKey> keys() {
-        return Collections.unmodifiableSet(keys);
+        return Set.copyOf(keys);
     }
 
     @Override
@@ -129,17 +125,16 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
         isWoken = false;
         synchronized (cancelledKeys()) {
             for (SelectionKey key : new ArrayList<>(cancelledKeys())) {
-                keys.remove(key);
-                known.remove((Key) key);
+                keys.remove((Key) key);
                 selected.remove(key);
                 deregister((AbstractSelectionKey) key);
             }
             cancelledKeys().clear();
         }
         selected.clear();
-        for (int i = 0; i < known.size(); i++) {
-            if (known.get(i).isReady()) {
-                selected.add(known.get(i));
+        for (int i = 0; i < keys.size(); i++) {
+            if (keys.get(i).isReady()) {
+                selected.add(keys.get(i));
             }
         }
         return selected.size();
@@ -156,8 +151,8 @@ final class SimulatedSelector extends AbstractSelector implements SimulatedThrea
         if (isWoken || now >= deadline) {
             return true;
         }
-        for (int i = 0; i < known.size(); i++) {
-            if (known.get(i).isReady()) {
+        for (int i = 0; i < keys.size(); i++) {
+            if (keys.get(i).isReady()) {
                 return true;
             }
         }
