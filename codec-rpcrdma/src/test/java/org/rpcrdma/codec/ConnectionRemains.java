@@ -15,7 +15,7 @@ public final class ConnectionRemains {
     private ConnectionRemains() {}
 
     /**
-     * {@return what is left, each entry ended by a semicolon; empty for nothing} While no thread of the simulation runs.
+     * Returns what is left, each entry ended by a semicolon; empty for nothing. Call it while no simulated thread runs.
      *
      * @param connection of a channel that is active
      */
