@@ -22,6 +22,7 @@ final class PublishedStreamReceiveBuffers {
     private final StreamReceiveMemory memory;
     private final ReceiveCredits credits;
     private final PublishedReceiveBuffers published;
+    private final DataMessageBoundaries messages = new DataMessageBoundaries();
 
     /** The buffers by age. */
     private final int[] keys = new int[BUFFERS];
@@ -130,6 +131,7 @@ final class PublishedStreamReceiveBuffers {
     void received(int bytes) throws StreamProtocolException {
         boolean isFull = published.addReceived(bytes);
         memory.received(bytes);
+        messages.received(bytes);
         if (isFull) {
             int slot = slot(full);
             exposures.invalidate(keys[slot]);
@@ -150,12 +152,18 @@ final class PublishedStreamReceiveBuffers {
         return bytes;
     }
 
+    /** Whether the bytes of a DATA message are delivered in part. */
+    boolean isWithinMessage() {
+        return messages.isWithinMessage();
+    }
+
     /** Discards all undelivered bytes. */
     void discard() {
         delivered(memory.discard());
     }
 
     private void delivered(int bytes) {
+        messages.delivered(bytes);
         int left = bytes;
         while (left > 0) {
             int taken = Math.min(left, undelivered[oldest]);

@@ -22,9 +22,6 @@ import org.rpcrdma.verbs.WorkStatus;
 /** Data path of a stream channel: sends and receives rsocket messages, and tracks which directions have ended. */
 final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChannel> {
 
-    /** A read loop of at least this many bytes goes on behind the end of a piece. */
-    private static final int LEAST_CONSOLIDATED = 4 << 10;
-
     private final RdmaStreamChannelConfig config;
     private final QueuePair queuePair;
     private final DeviceCapabilities device;
@@ -402,13 +399,18 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
     }
 
     /**
-     * Small batches of the peer are delivered by separate read loops, each with its own flush: answered together, they
-     * would become one batch for good, for which the peer has to wait and is waited for. A large read goes on from
-     * piece to piece, which saves flushes.
+     * A read of fewer bytes than wanted tells Netty that no more data are available; a read up to the end of a piece
+     * does not. For the only busy stream a read loop ends with a DATA message, so that each flush of the peer is
+     * answered by a flush of its own: otherwise all requests in flight would soon be in one batch, with one end always
+     * idle. With other streams on the event loop, more data save flushes.
      */
     @Override
-    int attempted(int wanted, int got, long total) {
-        return input.isReadable() && total >= LEAST_CONSOLIDATED ? got : Math.max(wanted, got);
+    int attempted(int wanted, int got) {
+        boolean isMoreAvailable =
+                channel.poller().isBusyWithOnly(channel)
+                        ? input.isWithinMessage()
+                        : input.isReadable();
+        return isMoreAvailable ? got : Math.max(wanted, got);
     }
 
     /** Posts buffers and credits before the handler's flush, so that they share a doorbell with its answer. */
