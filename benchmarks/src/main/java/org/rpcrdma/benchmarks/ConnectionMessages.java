@@ -14,8 +14,13 @@ public final class ConnectionMessages {
     /** From here on a copy costs more than another piece of memory in a message on record marking. */
     private static final int LONG_DATA = 16 << 10;
 
-    /** The same on RPC-over-RDMA, where the memory of another piece would have to be copied or registered. */
-    private static final int LONG_DATA_RDMA = 128 << 10;
+    /**
+     * The same for arguments on RPC-over-RDMA, where the memory of another piece would have to be copied or registered.
+     */
+    private static final int LONG_ARGUMENT_RDMA = 128 << 10;
+
+    /** The same for results, which are written into the requester's Write chunk from this length on. */
+    private static final int LONG_RESULT_RDMA = 64 << 10;
 
     private final Channel channel;
 
@@ -43,7 +48,7 @@ public final class ConnectionMessages {
      */
     public ByteBuf writeCall(int xid, ByteBuf data) {
         int count = data.readableBytes();
-        return isLong(count)
+        return isLong(count, LONG_ARGUMENT_RDMA)
                 ? Nfs3Messages.writeCall(channel.alloc(), xid, data)
                 : append(
                         Nfs3Messages.writeCallHead(
@@ -60,7 +65,7 @@ public final class ConnectionMessages {
      */
     public ByteBuf readReply(int xid, ByteBuf data) {
         int count = data.readableBytes();
-        return isLong(count)
+        return isLong(count, LONG_RESULT_RDMA)
                 ? Nfs3Messages.readReply(channel.alloc(), xid, data)
                 : append(
                         Nfs3Messages.readReplyHead(
@@ -72,8 +77,8 @@ public final class ConnectionMessages {
         return Nfs3Messages.writeReply(buffer(Nfs3Messages.WRITE_REPLY_LENGTH), xid, count);
     }
 
-    private boolean isLong(int count) {
-        return count >= (connection == null ? LONG_DATA : LONG_DATA_RDMA);
+    private boolean isLong(int count, int longOnRdma) {
+        return count >= (connection == null ? LONG_DATA : longOnRdma);
     }
 
     private ByteBuf buffer(int capacity) {

@@ -123,20 +123,28 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
      */
     abstract ByteBuf next(int wanted);
 
-    /** Bytes to report as attempted for a read of that many bytes. */
-    abstract int attempted(int wanted, int got);
+    /**
+     * Bytes to report to Netty as attempted: more than were read end the read loop.
+     *
+     * @param wanted bytes that the read was for
+     * @param got bytes that it returned
+     * @param total bytes read so far by the read loop, these included
+     */
+    abstract int attempted(int wanted, int got, long total);
 
     /** Delivers inbound data while the pipeline wants to read. */
     final void deliver() {
         ChannelPipeline pipeline = channel.pipeline();
         var handle = channel.unsafe().recvBufAllocHandle();
         handle.reset(channel.config());
+        long total = 0;
         do {
             int wanted = handle.guess();
             ByteBuf arrived = next(wanted);
             int length = arrived.readableBytes();
             channel.readBegins();
-            handle.attemptedBytesRead(attempted(wanted, length));
+            total += length;
+            handle.attemptedBytesRead(attempted(wanted, length, total));
             handle.lastBytesRead(length);
             handle.incMessagesRead(1);
             pipeline.fireChannelRead(arrived);

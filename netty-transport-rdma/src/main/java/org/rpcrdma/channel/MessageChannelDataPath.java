@@ -251,7 +251,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
 
     /** A message is never split: another one may always follow. */
     @Override
-    int attempted(int wanted, int got) {
+    int attempted(int wanted, int got, long total) {
         return got;
     }
 }

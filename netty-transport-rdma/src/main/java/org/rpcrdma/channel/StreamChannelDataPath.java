@@ -22,6 +22,9 @@ import org.rpcrdma.verbs.WorkStatus;
 /** Data path of a stream channel: sends and receives rsocket messages, and tracks which directions have ended. */
 final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChannel> {
 
+    /** A read loop of at least this many bytes goes on behind the end of a piece. */
+    private static final int LEAST_CONSOLIDATED = 4 << 10;
+
     private final RdmaStreamChannelConfig config;
     private final QueuePair queuePair;
     private final DeviceCapabilities device;
@@ -399,12 +402,13 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
     }
 
     /**
-     * A read of fewer bytes than wanted tells Netty that no more data are available; a read up to the end of a piece
-     * does not.
+     * Small batches of the peer are delivered by separate read loops, each with its own flush: answered together, they
+     * would become one batch for good, for which the peer has to wait and is waited for. A large read goes on from
+     * piece to piece, which saves flushes.
      */
     @Override
-    int attempted(int wanted, int got) {
-        return input.isReadable() ? got : Math.max(wanted, got);
+    int attempted(int wanted, int got, long total) {
+        return input.isReadable() && total >= LEAST_CONSOLIDATED ? got : Math.max(wanted, got);
     }
 
     /** Posts buffers and credits before the handler's flush, so that they share a doorbell with its answer. */
