@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import java.lang.reflect.Field;
+import java.net.SocketAddress;
 import org.rpcrdma.codec.internal.XidHashMap;
 
 /** Reads the state that a connection keeps for its calls, which has to be gone when no call is outstanding. */
@@ -40,6 +41,11 @@ public final class ConnectionRemains {
         add(left, "bytes pulled", connection.pulls().bytes());
         add(left, "messages of unknown kind", connection.pulls().unclassified());
         return left.toString();
+    }
+
+    /** {@return the local address of a connection} */
+    public static SocketAddress localAddress(RpcRdmaConnection connection) {
+        return connection.link().channel.localAddress();
     }
 
     private static void add(StringBuilder left, String what, long count) {

@@ -80,6 +80,9 @@ final class CodecCaller {
         boolean isSettled;
         boolean isClosed;
 
+        /** Whether writes were cancelled in the queue of the codec, where they stay until there is a credit. */
+        boolean hasCancelledWrites;
+
         /** {@code null} until it is looked for. */
         private FaultQueuePair device;
 
@@ -90,7 +93,7 @@ final class CodecCaller {
         /** The calls that wait in the codec. Before the version is settled there is another place to wait in. */
         List<Written> queue() {
             RpcRdmaConnection codec = isSettled ? RpcRdmaConnection.of(channel) : null;
-            if (codec == null) {
+            if (codec == null || hasCancelledWrites) {
                 return List.of();
             }
             List<Written> alive = calls.stream().filter(call -> !call.isFailed()).toList();
@@ -188,6 +191,7 @@ final class CodecCaller {
                         .builder()
                         .longSize(0)
                         .maxConnectionBytes((72 << 10) << random.nextInt(3))
+                        .defaultMaximumReply(world.settings.defaultMaximumReply())
                         .requestedCredits(requested)
                         .build();
     }
@@ -223,6 +227,11 @@ final class CodecCaller {
             to.channel.close();
         } else if (roll < 4 && !queue.isEmpty()) {
             cancel(to, queue.get(random.nextBoolean() ? 0 : random.nextInt(queue.size())), true);
+        } else if (roll == 5 && !queue.isEmpty()) {
+            Written any = queue.get(random.nextInt(queue.size()));
+            any.isCancelled |= any.promise.cancel(false);
+            to.hasCancelledWrites |= any.promise.isCancelled();
+            world.network.note("the write of call " + any.number + " of the codec is cancelled");
         } else if (roll == 4) {
             // A fence may cost the connection.
             Written any = to.calls.get(random.nextInt(to.calls.size()));
@@ -277,6 +286,7 @@ final class CodecCaller {
     private void connect(boolean isPulling) {
         Connection made = new Connection(isPulling);
         Bootstrap bootstrap = new Bootstrap().group(host.group).channel(RdmaChannel.class);
+        host.kind.setDepths(bootstrap::option);
         made.channel =
                 config.applyTo(bootstrap)
                         .handler(
@@ -306,6 +316,9 @@ final class CodecCaller {
             return;
         }
         call.isAnswered = true;
+        if (call.promise.isCancelled()) {
+            world.wrong("call " + number + " of the codec is sent, and its write was cancelled");
+        }
         by.checkOffers();
         boolean isError = came.length == SimulatedProgram.REPLY_BYTES && came[came.length - 1] != 0;
         byte[] body = Arrays.copyOfRange(came, SimulatedProgram.REPLY_BYTES, came.length);

@@ -112,6 +112,14 @@ final class RogueClient {
         return personality == one && server == at;
     }
 
+    /** Whether all that keeps to its credits was answered, calls and mistakes. */
+    boolean isAnswered() {
+        return personality != Personality.ERRORS
+                || channel == null
+                || !channel.isActive()
+                || out.isEmpty();
+    }
+
     /** Does so many bad things, on a new connection if the last one is gone. */
     void act(int times) {
         if (channel == null || !channel.isOpen()) {

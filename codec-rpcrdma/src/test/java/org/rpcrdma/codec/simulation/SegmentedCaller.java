@@ -77,9 +77,10 @@ final class SegmentedCaller {
         int threshold = random.nextBoolean() ? SHORT_THRESHOLD : USUAL_THRESHOLD;
         PrivateData announced =
                 new PrivateData(threshold, threshold, random.nextBoolean(), made.announcesReads, 0);
+        Bootstrap bootstrap = new Bootstrap().group(host.group);
+        host.kind.setDepths(bootstrap::option);
         made.channel =
-                new Bootstrap()
-                        .group(host.group)
+                bootstrap
                         .channel(RdmaChannel.class)
                         .option(RdmaChannelOption.PRIVATE_DATA, announced.encode())
                         .option(RdmaChannelOption.RECEIVE_DEPTH, RECEIVES)

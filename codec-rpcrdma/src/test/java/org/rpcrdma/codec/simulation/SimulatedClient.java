@@ -5,8 +5,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.rpcrdma.codec.ConnectionRemains;
 import org.rpcrdma.codec.RpcRdmaConfig;
@@ -15,6 +21,8 @@ import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.client.SimulatedClocks;
+import org.rpcrdma.codec.client.SimulatedConnects;
+import org.rpcrdma.codec.fault.FaultQueuePair;
 import org.rpcrdma.codec.rpc.CallOptions;
 
 /** A client of one server, which can be restarted. */
@@ -35,6 +43,11 @@ final class SimulatedClient {
     private final RpcRdmaConfig config;
     private final boolean fences;
     private final boolean isKept;
+    private final List<Future<Void>> connects = new ArrayList<>();
+
+    /** What the wire says of the credits of each connection; without reverse calls. */
+    private final Map<FaultQueuePair, WireCredits> wire = new HashMap<>();
+
     private int starts;
     private boolean mayUnderrun;
 
@@ -71,8 +84,10 @@ final class SimulatedClient {
             host.context()
                     .atCreation(
                             made ->
-                                    WireCredits.watch(
-                                            made, what -> world.wrong(this + " " + what)));
+                                    wire.put(
+                                            made,
+                                            WireCredits.watch(
+                                                    made, what -> world.wrong(this + " " + what))));
         }
         options = new OptionCaller(world, host, address, config);
         codec = new CodecCaller(world, host, address, random);
@@ -96,6 +111,7 @@ final class SimulatedClient {
                         .metrics(metrics)
                         .callTimeout(Duration.ofMillis(millis))
                         .fenceCancelled(fences);
+        host.kind.setDepths(builder::option);
         if (!world.plan.hasLosses() && server != null) {
             // What is only late is not lost.
             builder.firstCallTimeout(Duration.ofMillis(millis));
@@ -125,6 +141,17 @@ final class SimulatedClient {
         rpc = builder.build();
     }
 
+    /** Asks for a connection without a call. */
+    void connect() {
+        world.network.note(this + " is to connect");
+        connects.add(SimulatedConnects.connect(rpc));
+    }
+
+    /** Whether each connection that it has asked for is there, or is refused. */
+    boolean isConnectOver() {
+        return connects.stream().allMatch(Future::isDone);
+    }
+
     void restart() {
         world.network.note(this + " starts anew");
         rpc.closeAsync();
@@ -133,6 +160,11 @@ final class SimulatedClient {
 
     /** Never more calls out than were granted, while grants only grow. */
     void check() {
+        for (Future<Void> connect : connects) {
+            if (!connect.isSuccess() && world.plan.isCalm()) {
+                throw new AssertionError(this + " is not connected", connect.cause());
+            }
+        }
         if (rpc.outstandingCalls() != 0) {
             throw new AssertionError(this + " is left with " + rpc.outstandingCalls() + " calls");
         }
@@ -147,7 +179,22 @@ final class SimulatedClient {
     String remains() {
         StringBuilder left = new StringBuilder(codec.remains());
         rpc.openConnections().forEach(each -> left.append(ConnectionRemains.of(each)));
+        if (world.settings.hasPlainCredits()) {
+            rpc.openConnections().forEach(each -> left.append(otherGrant(each)));
+        }
         return left.isEmpty() ? "" : this + ": " + left;
+    }
+
+    /** A requester that has nothing out takes its credits for those of the last answer. */
+    private String otherGrant(RpcRdmaConnection connection) {
+        SocketAddress local = ConnectionRemains.localAddress(connection);
+        return wire.entrySet().stream()
+                .filter(each -> local.equals(each.getKey().localAddress()))
+                .map(each -> each.getValue().granted())
+                .filter(granted -> granted != connection.creditsGranted())
+                .map(granted -> connection.creditsGranted() + " credits, not " + granted + "; ")
+                .findFirst()
+                .orElse("");
     }
 
     /** A stream that lies may send more messages than it was granted. */

@@ -36,7 +36,7 @@ final class SimulatedFaults {
         return one.mayFail() && random.nextBoolean() ? one : null;
     }
 
-    /** Stalls, resets, cuts or silences a connection. */
+    /** Stalls, resets, cuts, damages or silences a connection. */
     static void disturb(
             SimulationAction.Kind kind,
             SimulatedConnection connection,
@@ -47,6 +47,7 @@ final class SimulatedFaults {
             case STALL -> connection.stall(isForward, until);
             case RESET -> connection.reset();
             case CUT -> connection.cutAfter(isForward, random.nextInt(1 << random.nextInt(17)));
+            case DAMAGE -> connection.damage(isForward);
             case SILENCE -> connection.silence(isForward);
             default -> throw new IllegalArgumentException(kind.toString());
         }

@@ -16,7 +16,6 @@ import org.rpcrdma.codec.fault.FaultProvider;
 import org.rpcrdma.codec.fault.NthStep;
 import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.verbs.FailingMemory;
-import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
 /** An event loop of its own, over a device that keeps account and can refuse. */
@@ -28,6 +27,7 @@ final class SimulatedHost {
     private static final int TAKEN_BYTES = 16 << 10;
 
     final RdmaEventLoopGroup group;
+    final SimulatedDevice kind;
     private final SimulatedNetwork network;
     private final String name;
     private final FaultProvider device;
@@ -48,7 +48,8 @@ final class SimulatedHost {
                             failures++;
                             network.note(name + " has no memory for " + bytes + " bytes");
                         });
-        device = new FaultProvider(network.provider(IwarpConfig.defaults(), memory.budget()));
+        kind = new SimulatedDevice(network.seed(), name);
+        device = new FaultProvider(network.provider(kind.config, memory.budget()));
         group =
                 SimulatedGroups.single(
                         network.executor(),

@@ -50,6 +50,11 @@ final class SimulatedRogues {
         }
     }
 
+    /** Whether each call and each mistake of those that keep to their credits was answered. */
+    boolean areAnswered() {
+        return clients.stream().allMatch(RogueClient::isAnswered);
+    }
+
     /** Whether no requester lies. */
     boolean isQuiet() {
         return clients.isEmpty();

@@ -89,6 +89,10 @@ final class SimulatedServer {
     private final Set<Integer> abandoned = new HashSet<>();
 
     private final int backlog;
+
+    /** {@code null} when everybody may connect. */
+    private final SimulatedAdmission admission;
+
     private final int mostCredits;
     private final DuplicateRequestCache duplicates =
             new BoundedDuplicateRequestCache(
@@ -130,6 +134,7 @@ final class SimulatedServer {
             builder.lateReplyMillis(forgets ? FORGOTTEN_MILLIS : HOUR_MILLIS);
         }
         config = builder.build();
+        admission = SimulatedAdmission.of(world, number, host);
         host.context().atCreation(made -> made.watch(this::checkGrant));
     }
 
@@ -172,6 +177,10 @@ final class SimulatedServer {
                             .group(host.group)
                             .channel(RdmaServerChannel.class)
                             .option(ChannelOption.SO_BACKLOG, backlog);
+            host.kind.setDepths(bootstrap::childOption);
+            if (admission != null) {
+                admission.applyTo(bootstrap);
+            }
             config.applyTo(bootstrap)
                     .childHandler(
                             new ChannelInitializer<RdmaChannel>() {

@@ -96,6 +96,10 @@ final class SimulatedStreams {
         List<StreamEnd> mine = clients.stream().filter(end -> isOf(end, client)).toList();
         if (mine.isEmpty() || (mine.size() < MOST_OF_A_CLIENT && random.nextInt(4) == 0)) {
             connect(client, address(client.server.number()), random);
+            if (random.nextInt(6) == 0) {
+                world.network.run(random.nextInt(40));
+                cancelConnect();
+            }
             return;
         }
         List<StreamEnd> all = new ArrayList<>(mine);
@@ -167,6 +171,16 @@ final class SimulatedStreams {
         return connected;
     }
 
+    /** Whoever waits for a connection of its stream does not any more. */
+    private void cancelConnect() {
+        for (ChannelFuture one : connects) {
+            if (!one.isDone() && one.cancel(false)) {
+                world.network.note("nobody wants a stream any more");
+                return;
+            }
+        }
+    }
+
     /** Connects an end of a client to a rogue. */
     void connectTo(SimulatedClient client, InetSocketAddress rogue, Random random) {
         world.network.note(client + " connects a stream to a rogue");
@@ -209,6 +223,12 @@ final class SimulatedStreams {
                 "streams connect",
                 () -> connects.stream().allMatch(ChannelFuture::isDone),
                 hasLosses);
+        world.expect(
+                "streams that nobody wants are closed",
+                () ->
+                        connects.stream()
+                                .filter(ChannelFuture::isCancelled)
+                                .noneMatch(one -> one.channel().isOpen()));
         pair();
         Random random = new Random(world.plan.seed());
         clients.stream()
@@ -225,7 +245,7 @@ final class SimulatedStreams {
             world.expect("streams end", () -> clients.stream().allMatch(this::isOver));
             for (ChannelFuture connect : connects) {
                 // Delays may be longer than a start-up may take.
-                if (!connect.isSuccess() && world.plan.isCalm()) {
+                if (!connect.isSuccess() && !connect.isCancelled() && world.plan.isCalm()) {
                     throw new AssertionError("a stream does not connect", connect.cause());
                 }
             }

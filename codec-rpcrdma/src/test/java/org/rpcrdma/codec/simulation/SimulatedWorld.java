@@ -4,9 +4,11 @@ package org.rpcrdma.codec.simulation;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -35,6 +37,10 @@ final class SimulatedWorld {
 
     private static final long MILLI = TimeUnit.MILLISECONDS.toNanos(1);
     private static final int LATE_CALLS = 3;
+
+    /** Long enough that nobody should try as rarely as after each doubling of the first pause. */
+    private static final int MOST_AWAY_MILLIS = 600_000;
+
     private static final int SHORT_CALL = 64;
 
     /** Most of what a connection may have at the same time, and pulled where Sends are short. */
@@ -59,6 +65,9 @@ final class SimulatedWorld {
 
     /** Which client has sent a call, by its number. */
     private final Map<Integer, String> callers = new HashMap<>();
+
+    /** Numbers of calls that a server has executed. */
+    private final Set<Integer> executed = new HashSet<>();
 
     /** The call of each XID that a client has used. */
     private final Map<String, Map<Integer, Integer>> xids = new HashMap<>();
@@ -110,6 +119,10 @@ final class SimulatedWorld {
                 "all calls end",
                 () -> calls.stream().allMatch(SimulatedCall::isDone),
                 3 * callMillis);
+        expect(
+                "connects end",
+                () -> clients.stream().allMatch(SimulatedClient::isConnectOver),
+                3 * callMillis);
         int kept = 0;
         for (SimulatedCall call : calls) {
             call.check(++kept % 4 == 0);
@@ -132,6 +145,7 @@ final class SimulatedWorld {
                 () -> segments.values().stream().allMatch(SegmentedCaller::isIdle),
                 plan.hasLosses() ? 0 : PATIENCE_MILLIS,
                 plan.hasLosses());
+        expect("mistakes are answered", rogues::areAnswered, plan.hasLosses());
         checkRemains();
         if (crowd != null) {
             crowd.finish();
@@ -277,6 +291,7 @@ final class SimulatedWorld {
                                     server.number(),
                                     any -> new SegmentedCaller(this, server, random))
                             .act();
+            case CONNECT -> client.connect();
             case STREAM -> streams.act(client, random);
             case ROGUE -> rogues.act(server, random, calls);
             case ROGUE_STREAM -> streams.deceived().act(client, server, random);
@@ -308,6 +323,10 @@ final class SimulatedWorld {
             case RESTART_SERVER -> {
                 server.stop();
                 network.run(random.nextInt(200));
+                if (random.nextInt(4) == 0) {
+                    network.note(server + " is away");
+                    network.runUntil(() -> false, random.nextInt(MOST_AWAY_MILLIS) * MILLI);
+                }
                 server.start();
             }
             default -> {
@@ -362,6 +381,7 @@ final class SimulatedWorld {
 
     /** An XID names one call of one client for ever: else the cache of a server may answer with an older reply. */
     void arrives(int number, int xid) {
+        executed.add(number);
         String caller = callers.get(number);
         Integer before =
                 caller == null
@@ -371,6 +391,11 @@ final class SimulatedWorld {
         if (before != null && before != number) {
             wrong(caller + " has used XID " + xid + " of call " + before + " for " + number);
         }
+    }
+
+    /** Whether a server has executed a call. */
+    boolean isExecuted(int number) {
+        return executed.contains(number);
     }
 
     void sentBy(int number, String caller) {

@@ -31,6 +31,8 @@ record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
         RESET,
         CUT,
         SILENCE,
+        DAMAGE,
+        CONNECT,
         REFUSE,
         EXHAUST,
         RESTART_SERVER,

@@ -32,6 +32,8 @@ record SimulationPlan(
     }
 
     private static final int MOST_ACTIONS = 60;
+    private static final int MOST_CONNECTS = 5;
+    private static final int MOST_DAMAGES = 6;
     private static final int MOST_STREAM_ACTIONS = 25;
     private static final int MOST_SEGMENT_ACTIONS = 10;
     private static final int MOST_ROGUE_STREAM_ACTIONS = 10;
@@ -62,7 +64,25 @@ record SimulationPlan(
         addStreams(actions, new Random(seed * 0x9E3779B97F4A7C15L + 2));
         addRogueStreams(actions, new Random(seed * 0x9E3779B97F4A7C15L + 3));
         addSegments(actions, new Random(seed * 0x9E3779B97F4A7C15L + 4));
+        addConnects(actions, new Random(seed * 0x9E3779B97F4A7C15L + 5));
+        if (weather == Weather.LOSSES && SimulatedDevice.isChecked(seed)) {
+            addDamages(actions, new Random(seed * 0x9E3779B97F4A7C15L + 6));
+        }
         return new SimulationPlan(seed, servers, clients, weather, actions);
+    }
+
+    /** Somebody waits for a connection without a call, in one history of three. */
+    private static void addConnects(List<SimulationAction> actions, Random random) {
+        if (random.nextInt(3) == 0) {
+            int count = 1 + random.nextInt(MOST_CONNECTS);
+            add(actions, SimulationAction.Kind.CONNECT, count, 20, random);
+        }
+    }
+
+    /** Where each host asks for the CRC. */
+    private static void addDamages(List<SimulationAction> actions, Random random) {
+        int count = 1 + random.nextInt(MOST_DAMAGES);
+        add(actions, SimulationAction.Kind.DAMAGE, count, 60, random);
     }
 
     /** Between the others, in every other history. */
@@ -184,7 +204,10 @@ record SimulationPlan(
 
     /** Whether clients learn of each loss, and find their server again at once. */
     boolean areLossesSeen() {
-        return !has(SimulationAction.Kind.SILENCE) && !has(SimulationAction.Kind.RESTART_SERVER);
+        // A length that was damaged lets an end wait for the rest of what is none.
+        return !has(SimulationAction.Kind.SILENCE)
+                && !has(SimulationAction.Kind.DAMAGE)
+                && !has(SimulationAction.Kind.RESTART_SERVER);
     }
 
     boolean isCalm() {

@@ -18,6 +18,8 @@ final class SimulationSettings {
     static final int OPTION = 0xFFFF0007;
 
     private static final int REVERSE_CREDITS = 4;
+    private static final int MOST_CONNECTION_BYTES = 128 << 20;
+    private static final int LITTLE_REPLY = 6000;
 
     /** More than all delays of a history. */
     private static final int PATIENCE_MILLIS = 120_000;
@@ -32,10 +34,14 @@ final class SimulationSettings {
     /** Whether long replies without a bound are always pulled. */
     private final boolean isPulling;
 
+    /** Whether calls without a bound offer little memory at first, and more when they are refused. */
+    private final boolean isGrowing;
+
     SimulationSettings(Random random, boolean hasLosses) {
         isLong = random.nextBoolean();
         // With the least of them, replies are held back until others have been read.
-        connectionBytes = new int[] {128 << 20, 512 << 10, 132 << 10}[random.nextInt(3)];
+        connectionBytes =
+                new int[] {MOST_CONNECTION_BYTES, 512 << 10, 132 << 10}[random.nextInt(3)];
         hasVersionTwo = random.nextInt(3) == 0;
         hasReverse = random.nextInt(3) == 0;
         hasDeadlines = random.nextBoolean();
@@ -47,6 +53,7 @@ final class SimulationSettings {
                         : null;
         // Version 2 has no pull completion.
         isPulling = random.nextInt(3) != 0 && !hasVersionTwo;
+        isGrowing = !isPulling && readChunkReplies == null && random.nextBoolean();
     }
 
     /** With a limit, or after a time-out, replies that have no other way are refused. */
@@ -61,7 +68,7 @@ final class SimulationSettings {
                 RpcRdmaConfig.builder()
                         .longSize(isLong ? 128 << 10 : 0)
                         .maxConnectionBytes(connectionBytes)
-                        .defaultMaximumReply(isPulling ? 0 : 64 << 10)
+                        .defaultMaximumReply(isGrowing ? LITTLE_REPLY : defaultMaximumReply())
                         .bindings(BindingRegistry.of(List.of(new SimulatedProgram())));
         if (hasVersionTwo) {
             builder.versionTwo(
@@ -77,6 +84,16 @@ final class SimulationSettings {
             builder.readChunkReplies(readChunkReplies);
         }
         return builder;
+    }
+
+    /** What a call without a bound offers that does not grow. */
+    int defaultMaximumReply() {
+        return isPulling ? 0 : 64 << 10;
+    }
+
+    /** Whether calls that grow at the same time may meet the limit of a connection. */
+    boolean mayLackMemoryToGrow() {
+        return isGrowing && connectionBytes < MOST_CONNECTION_BYTES;
     }
 
     boolean hasReverse() {
@@ -106,6 +123,7 @@ final class SimulationSettings {
                 + (hasVersionTwo ? ", version 2" : "")
                 + (hasReverse ? ", reverse calls" : "")
                 + (isPulling ? ", pulled replies" : "")
+                + (isGrowing ? ", calls that grow" : "")
                 + (readChunkReplies == null ? "" : ", " + readChunkReplies);
     }
 

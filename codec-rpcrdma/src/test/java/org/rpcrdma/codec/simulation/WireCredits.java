@@ -30,6 +30,9 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
     /** The highest so far; one before the first reply (RFC 8166, 3.3.3). */
     private long granted = 1;
 
+    /** By the last answer. */
+    private long last = 1;
+
     private int due;
     private int completions;
     private int proved;
@@ -44,8 +47,13 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
      *
      * @param wrong is told what is
      */
-    static void watch(FaultQueuePair queuePair, Consumer<String> wrong) {
-        watch(queuePair, false, wrong);
+    static WireCredits watch(FaultQueuePair queuePair, Consumer<String> wrong) {
+        return watch(queuePair, false, wrong);
+    }
+
+    /** {@return what the requester may have out when nothing is, by the last answer} */
+    long granted() {
+        return last;
     }
 
     /** As {@link #watch(FaultQueuePair, Consumer)}, where the peer also answers twice, and what nobody has called. */
@@ -53,11 +61,12 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
         watch(queuePair, true, wrong);
     }
 
-    private static void watch(
+    private static WireCredits watch(
             FaultQueuePair queuePair, boolean isDeceived, Consumer<String> wrong) {
         WireCredits credits = new WireCredits(isDeceived, wrong);
         queuePair.watch(credits);
         queuePair.watchReceives(credits);
+        return credits;
     }
 
     @Override
@@ -104,6 +113,8 @@ final class WireCredits implements FaultQueuePair.ReceiveWatcher, FaultQueuePair
             wrong.accept("gets an answer to no call, or a second one");
         } else {
             proved = Math.max(proved, sentBefore);
+            long now = Math.max(1, Integer.toUnsignedLong(credits));
+            last = procedure == TransportHeader.RDMA_ERROR ? Math.min(last, now) : now;
             if (procedure != TransportHeader.RDMA_ERROR) {
                 granted = Math.max(granted, Integer.toUnsignedLong(credits));
             }

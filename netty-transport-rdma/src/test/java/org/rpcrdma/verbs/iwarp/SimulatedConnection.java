@@ -90,6 +90,11 @@ public final class SimulatedConnection {
         pipe(isForward).cutAfter(bytes);
     }
 
+    /** Delivers a wrong bit in one direction, behind the start-up. */
+    public void damage(boolean isForward) {
+        pipe(isForward).damage();
+    }
+
     /** Delivers nothing in one direction before a time of {@link SimulatedNetwork#nanoTime}. */
     public void stall(boolean isForward, long until) {
         pipe(isForward).stall(until);

@@ -14,6 +14,9 @@ final class SimulatedPipe {
     /** Overwrite bytes that were read, so that bytes read twice are seen. */
     private static final byte[] READ = new byte[16 << 10];
 
+    /** Frames of the start-up have no CRC (RFC 5044, 7.1), and no more bytes than these. */
+    private static final int STARTUP_BYTES = 1024;
+
     static {
         Arrays.fill(READ, (byte) 0xEE);
     }
@@ -38,6 +41,11 @@ final class SimulatedPipe {
 
     /** How many bytes arrive before both directions are reset; negative for no end. */
     private long left = -1;
+
+    /** Whether a bit of what arrives next is wrong. */
+    private boolean isDamaging;
+
+    private long arrived;
 
     SimulatedPipe(String name, int capacity) {
         this.name = name;
@@ -168,6 +176,11 @@ final class SimulatedPipe {
         left = bytes;
     }
 
+    /** A bit of what arrives next is wrong, and TCP's checksum does not see it. */
+    void damage() {
+        isDamaging = true;
+    }
+
     void stall(long until) {
         stalledUntil = until;
     }
@@ -204,6 +217,11 @@ final class SimulatedPipe {
             reset();
             opposite.reset();
             return;
+        }
+        arrived += arriving;
+        if (isDamaging && arriving > 0 && arrived > STARTUP_BYTES) {
+            isDamaging = false;
+            bytes[delivered + arriving - 1] ^= 0x10;
         }
         delivered += arriving;
         left -= left < 0 ? 0 : arriving;
