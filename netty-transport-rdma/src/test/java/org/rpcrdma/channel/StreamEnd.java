@@ -219,10 +219,22 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
         return isClosed || peer == null || peer.isClosed;
     }
 
-    /** Each byte that a promise of the peer has confirmed has arrived, unless an end was aborted or closed before. */
+    /**
+     * {@return whether each byte that a promise of the peer has confirmed has arrived, unless an end was aborted or
+     * closed before}
+     */
+    public boolean hasConfirmedBytes() {
+        return peer == null || isClosed || peer.isAborted || received >= peer.acknowledged;
+    }
+
+    /**
+     * Checks that {@link #hasConfirmedBytes()}.
+     *
+     * @throws AssertionError when some are missing
+     */
     public void checkArrived() {
         settle();
-        if (peer != null && !isClosed && !peer.isAborted && received < peer.acknowledged) {
+        if (!hasConfirmedBytes()) {
             throw new AssertionError(
                     this
                             + " has received "

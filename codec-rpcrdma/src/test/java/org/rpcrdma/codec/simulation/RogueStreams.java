@@ -239,7 +239,7 @@ final class RogueStreams implements Runnable {
                 stream.requested(request.privateData());
                 queuePair.accept(stream.prepare(queuePair, request.remoteAddress().getPort()));
             } catch (IOException e) {
-                throw new UncheckedIOException(e);
+                note("cannot accept a peer that has gone: " + e.getMessage());
             }
         }
 

@@ -257,6 +257,8 @@ final class SimulatedStreams {
             }
             // A close waits for a peer that takes nothing only so long.
             if (world.plan.isCalm()) {
+                // An end whose peer is over may have been told to read the rest just now.
+                world.expect("what was confirmed arrives", this::hasConfirmedBytes, true);
                 clients.forEach(StreamEnd::checkArrived);
                 servers.forEach(StreamEnd::checkArrived);
                 clients.forEach(StreamEnd::checkClose);
@@ -264,6 +266,12 @@ final class SimulatedStreams {
             }
         }
         of.forEach(this::checkIsServed);
+    }
+
+    private boolean hasConfirmedBytes() {
+        return Stream.of(clients, servers)
+                .flatMap(List::stream)
+                .allMatch(StreamEnd::hasConfirmedBytes);
     }
 
     /** A stream has told its peer of its table and of two buffers; a full one is not the peer's any more. */
