@@ -187,6 +187,14 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
         channel.close();
     }
 
+    /** The connect of that channel was cancelled. If it is this one, it has ended, the connection perhaps made. */
+    public void connectCancelled(Channel cancelled) {
+        if (cancelled == channel) {
+            isClosed = true;
+            isAborted = true;
+        }
+    }
+
     // ------------------------------------------------------------------ what has become of it
 
     /** {@return whether each promise has ended} */

@@ -176,6 +176,7 @@ final class SimulatedStreams {
         for (ChannelFuture one : connects) {
             if (!one.isDone() && one.cancel(false)) {
                 world.network.note("nobody wants a stream any more");
+                closes++; // its server may have accepted it
                 return;
             }
         }
@@ -229,6 +230,9 @@ final class SimulatedStreams {
                         connects.stream()
                                 .filter(ChannelFuture::isCancelled)
                                 .noneMatch(one -> one.channel().isOpen()));
+        connects.stream()
+                .filter(ChannelFuture::isCancelled)
+                .forEach(one -> clients.forEach(end -> end.connectCancelled(one.channel())));
         pair();
         Random random = new Random(world.plan.seed());
         clients.stream()
