@@ -152,9 +152,13 @@ final class PublishedStreamReceiveBuffers {
         return bytes;
     }
 
-    /** Whether the bytes of a DATA message are delivered in part. */
-    boolean isWithinMessage() {
-        return messages.isWithinMessage();
+    /**
+     * Whether a read loop goes on with more bytes. For the only busy stream it ends with a DATA message, so that each
+     * flush of the peer is answered by a flush of its own: otherwise all requests in flight would soon be in one batch,
+     * with one end always idle. With other streams on the event loop, more bytes save flushes.
+     */
+    boolean continuesRead(boolean isAlone) {
+        return isAlone ? messages.isWithinMessage() : memory.isReadable();
     }
 
     /** Discards all undelivered bytes. */

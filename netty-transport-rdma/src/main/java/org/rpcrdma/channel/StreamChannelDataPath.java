@@ -398,19 +398,11 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
         return input.read(wanted, config.getAllocator());
     }
 
-    /**
-     * A read of fewer bytes than wanted tells Netty that no more data are available; a read up to the end of a piece
-     * does not. For the only busy stream a read loop ends with a DATA message, so that each flush of the peer is
-     * answered by a flush of its own: otherwise all requests in flight would soon be in one batch, with one end always
-     * idle. With other streams on the event loop, more data save flushes.
-     */
+    /** A read of fewer bytes than wanted ends Netty's read loop; a read up to the end of a piece does not always. */
     @Override
     int attempted(int wanted, int got) {
-        boolean isMoreAvailable =
-                channel.poller().isBusyWithOnly(channel)
-                        ? input.isWithinMessage()
-                        : input.isReadable();
-        return isMoreAvailable ? got : Math.max(wanted, got);
+        boolean isAlone = channel.poller().isBusyWithOnly(channel);
+        return input.continuesRead(isAlone) ? got : Math.max(wanted, got);
     }
 
     /** Posts buffers and credits before the handler's flush, so that they share a doorbell with its answer. */
