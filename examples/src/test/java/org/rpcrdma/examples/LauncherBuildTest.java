@@ -28,7 +28,9 @@ class LauncherBuildTest {
                 echo 'openjdk version "17.0.1"' >&2
                 exit
             fi
-            while [ "$1" != -jar ]; do shift; done
+            while [ "$1" != -jar ]; do
+                shift || exit # that of the dump has none
+            done
             echo "runs $(<"$2"): ${*:3}"
             """;
 
