@@ -148,8 +148,8 @@ public enum Transport {
     /** Whether it carries any bytes, not RPC messages alone, between addresses of the Internet. */
     public boolean isStream() {
         return switch (kind) {
-            case STREAM, SHARED_STREAM, EPOLL -> true;
-            case RDMA, RDMA_USUAL, SHARED, NIO, EPOLL_TUNED, UNIX -> false;
+            case STREAM, SHARED_STREAM, NIO, EPOLL -> true;
+            case RDMA, RDMA_USUAL, SHARED, EPOLL_TUNED, UNIX -> false;
         };
     }
 

@@ -7,6 +7,7 @@ enum Application {
     RPC,
     /** Bytes with nothing but their number in front. */
     BYTES,
+    HTTP1,
     HTTP2,
     GRPC
 }

@@ -24,9 +24,13 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
      * @param firstMillis when the first call was answered, of {@link System#currentTimeMillis}
      * @param firstTimes what the system counts of this process then, {@code /proc/self/stat}; empty without it
      * @param calls answered in all of the time
-     * @param lastCalls answered in the last third of it
+     * @param perInterval answered in each {@link #INTERVAL_MILLIS} of it
      */
-    record Calls(long firstMillis, String firstTimes, long calls, long lastCalls) {}
+    record Calls(long firstMillis, String firstTimes, long calls, long[] perInterval) {}
+
+    static final long INTERVAL_MILLIS = 100;
+
+    private static final long INTERVAL = TimeUnit.MILLISECONDS.toNanos(INTERVAL_MILLIS);
 
     private static final int TIMES_LENGTH = 1024;
 
@@ -37,7 +41,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
     private int firstTimesLength;
     private long firstMillis;
     private long calls;
-    private long lastCalls;
+    private final long[] perInterval;
     private long begin;
     private ConnectionMessages messages;
     private int xid;
@@ -46,6 +50,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
     ColdCaller(int outstanding, long millis) {
         this.outstanding = outstanding;
         nanos = TimeUnit.MILLISECONDS.toNanos(millis);
+        perInterval = new long[(int) ((millis + INTERVAL_MILLIS - 1) / INTERVAL_MILLIS)];
     }
 
     /** Any thread. */
@@ -82,7 +87,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
         out--;
         long took = System.nanoTime() - begin;
         if (took < nanos) {
-            lastCalls += took >= nanos / 3 * 2 ? 1 : 0;
+            perInterval[(int) (took / INTERVAL)]++;
             call(ctx);
         } else if (out == 0) {
             done.complete(
@@ -90,7 +95,7 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
                             firstMillis,
                             new String(firstTimes, 0, firstTimesLength, StandardCharsets.US_ASCII),
                             calls,
-                            lastCalls));
+                            perInterval));
         }
     }
 

@@ -23,7 +23,7 @@ final class ColdComparison {
      * @param outstanding calls
      * @param isLoaded whether other processes are busy
      */
-    private record Condition(int outstanding, boolean isLoaded) {
+    record Condition(int outstanding, boolean isLoaded) {
         @Override
         public String toString() {
             return outstanding + " out" + (isLoaded ? ", beside busy processes" : "");
@@ -34,9 +34,17 @@ final class ColdComparison {
      * @param firstMillis from the start of the client's JVM to the reply to its first call
      * @param cpuMillis that the client's process has used until then
      * @param calls in all of the time
-     * @param lastCalls in the last third of it
+     * @param perInterval calls in each {@link ColdCaller#INTERVAL_MILLIS} of it
      */
-    private record Start(double firstMillis, double cpuMillis, double calls, double lastCalls) {}
+    record Start(double firstMillis, double cpuMillis, double calls, double[] perInterval) {
+
+        /** Calls in the last third of the time. */
+        double lastCalls() {
+            return Arrays.stream(perInterval)
+                    .skip(perInterval.length - perInterval.length / 3)
+                    .sum();
+        }
+    }
 
     private final List<String> transports;
     private final int rounds;
@@ -97,13 +105,21 @@ final class ColdComparison {
                                 server.line(),
                                 Integer.toString(outstanding),
                                 Long.toString(millis))) {
-            String[] figures = client.line().split(" ", -1);
+            double[] figures =
+                    Arrays.stream(client.line().split(" ", -1))
+                            .mapToDouble(Double::parseDouble)
+                            .toArray();
             return new Start(
-                    Double.parseDouble(figures[0]),
-                    Double.parseDouble(figures[1]),
-                    Double.parseDouble(figures[2]),
-                    Double.parseDouble(figures[3]));
+                    figures[0],
+                    figures[1],
+                    figures[2],
+                    Arrays.copyOfRange(figures, 3, figures.length));
         }
+    }
+
+    /** Of each condition, the starts of each transport. */
+    Map<Condition, Map<String, List<Start>>> found() {
+        return found;
     }
 
     /** Tables in Markdown: medians, and ratios round by round. */

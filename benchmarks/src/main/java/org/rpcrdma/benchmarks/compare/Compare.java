@@ -126,9 +126,9 @@ final class Compare implements Callable<Integer> {
             names = "--cold",
             description =
                     "Something else: the first 3 s of new processes, alone and beside a busy"
-                        + " process for each CPU. Takes --rounds, --jvm and --smoke, and"
-                        + " --transports, of which the last is what ratios are against; default:"
-                        + " RDMA, RDMA_BLOCKING, EPOLL.")
+                        + " process for each CPU. Takes --rounds, --jvm, --smoke and --publish,"
+                        + " which draws the chart of it alone, and --transports, of which the last"
+                        + " is what ratios are against; default: RDMA, RDMA_BLOCKING, EPOLL.")
     private boolean isCold;
 
     @Option(names = "--json", paramLabel = "FILE", description = "Where the results go.")
@@ -176,7 +176,11 @@ final class Compare implements Callable<Integer> {
             return 0;
         }
         if (isCold) {
-            System.out.print(cold().run().text());
+            ColdComparison cold = cold().run();
+            System.out.print(cold.text());
+            if (published != null) {
+                new Publication(published).write(cold);
+            }
             return 0;
         }
         if (names == null) {
@@ -353,10 +357,12 @@ final class Compare implements Callable<Integer> {
         works.add(Work.of(Procedure.ECHO, 4 * KIB, 16));
         works.add(Work.of(Procedure.BULK, 64 * KIB, 16));
         works.add(Work.of(Procedure.BULK, MIB, 4));
+        works.add(Work.of(Procedure.HTTP1_GET, MIB, 1));
         for (Procedure procedure :
                 new Procedure[] {Procedure.GET, Procedure.UNARY, Procedure.MESSAGES}) {
             works.add(Work.of(procedure, 4 * KIB, 1));
             works.add(Work.of(procedure, 4 * KIB, 16));
+            works.add(Work.of(procedure, MIB, 1));
         }
         return works;
     }

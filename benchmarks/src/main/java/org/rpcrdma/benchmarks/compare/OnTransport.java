@@ -47,6 +47,7 @@ record OnTransport(Transport transport) implements Contender {
         return switch (application) {
             case RPC -> new RpcSide(transport, tools);
             case BYTES -> new BytesSide(transport, tools);
+            case HTTP1 -> new Http1Side(transport, tools);
             case HTTP2 -> new Http2Side(transport, tools);
             case GRPC -> new GrpcSide(transport, tools);
         };

@@ -42,6 +42,11 @@ final class Publication {
         Charts.write(comparison, directory);
     }
 
+    /** The chart alone: the page tells what was found in its own words. */
+    void write(ColdComparison cold) throws IOException {
+        WarmUpChart.write(cold.found(), directory.resolve("warm-up.png"));
+    }
+
     static String allTables(Comparison comparison) {
         return "# All that the run has found\n\n"
                 + "How it was measured says [performance.md](../performance.md).\n"

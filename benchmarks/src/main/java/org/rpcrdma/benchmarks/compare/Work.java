@@ -29,6 +29,7 @@ record Work(
         ECHO("bytes, echo", Application.BYTES),
         /** A word comes back. */
         BULK("bytes, one way", Application.BYTES),
+        HTTP1_GET("HTTP/1.1 GET", Application.HTTP1),
         GET("HTTP/2 GET", Application.HTTP2),
         /** A call for each message, which comes back. */
         UNARY("gRPC unary", Application.GRPC),

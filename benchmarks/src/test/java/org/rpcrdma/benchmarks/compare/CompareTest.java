@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.DoubleStream;
+import javax.imageio.ImageIO;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -62,8 +63,9 @@ class CompareTest {
     }
 
     @Test
-    void newProcessesAnswerAloneAndBesideBusyOnes() throws Exception {
-        String text = new ColdComparison(List.of("RDMA"), 1, 20, List.of()).run().text();
+    void newProcessesAnswerAloneAndBesideBusyOnes(@TempDir Path directory) throws Exception {
+        ColdComparison cold = new ColdComparison(List.of("RDMA"), 1, 20, List.of()).run();
+        String text = cold.text();
         for (String condition :
                 List.of("1 out", "16 out", "1 out, beside busy processes", "16 out, beside")) {
             assertThat(text).contains("### NULL, " + condition);
@@ -71,6 +73,9 @@ class CompareTest {
         assertThat(text.lines().filter(line -> line.startsWith("| RDMA |")))
                 .hasSize(4)
                 .allMatch(line -> line.matches("\\| RDMA \\|( [0-9]+ \\|){4}"));
+        Path chart = directory.resolve("charts/warm-up.png");
+        WarmUpChart.write(cold.found(), chart);
+        assertThat(ImageIO.read(chart.toFile()).getWidth()).isPositive();
     }
 
     /** Whoever is compared, at each of what it does. */

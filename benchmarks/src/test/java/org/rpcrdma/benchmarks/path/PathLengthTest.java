@@ -14,8 +14,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Counts what one call takes, and holds it below ceilings. With {@code -Dpath.report=FILE} it writes the tables there,
- * with {@code -Dpath.lower=true} it lowers the ceilings, with {@code -Dpath.tree=CALL} it writes
- * call trees instead, see {@code benchmarks/path}.
+ * with {@code -Dpath.lower=true} it lowers the ceilings, with {@code -Dpath.chart=FILE} it draws a chart too, with
+ * {@code -Dpath.tree=CALL} it writes call trees instead, see {@code benchmarks/path}.
  */
 class PathLengthTest {
 
@@ -78,6 +78,10 @@ class PathLengthTest {
             text.append(table.top(call, MOST));
         }
         Files.writeString(file, text);
+        String chart = System.getProperty("path.chart");
+        if (chart != null) {
+            PathChart.write(all, Path.of(chart));
+        }
     }
 
     @Test
