@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.simulation;
 
+import io.netty.channel.Channel;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -112,6 +113,7 @@ final class SimulatedWorld {
         for (SimulationAction action : plan.actions()) {
             act(action, new Random(action.seed()));
             network.run(action.steps());
+            checkConnections();
         }
         hosts().forEach(SimulatedHost::recover);
         servers.forEach(SimulatedServer::start);
@@ -197,6 +199,7 @@ final class SimulatedWorld {
     }
 
     private void end() {
+        checkConnections();
         checkOthers();
         clients.forEach(SimulatedClient::check);
         rogues.close();
@@ -221,6 +224,7 @@ final class SimulatedWorld {
         expect(
                 "no timer of a server is left",
                 () -> servers.stream().noneMatch(server -> server.host.hasTimers()));
+        checkConnections();
         servers.forEach(server -> server.host.shutdown());
         clients.forEach(client -> client.host.shutdown());
         rogues.shutdown();
@@ -361,9 +365,38 @@ final class SimulatedWorld {
         }
     }
 
+    /** What ended connections leave behind, and what those that live count. */
+    private void checkConnections() {
+        hosts().forEach(
+                        host -> {
+                            String timer = host.timerOfEnded();
+                            if (timer != null) {
+                                throw new AssertionError("timers of what has ended: " + timer);
+                            }
+                            Channel counted = host.countedForNothing();
+                            if (counted != null) {
+                                throw new AssertionError(
+                                        host + " counts bytes of whole messages: " + counted);
+                            }
+                        });
+    }
+
+    private void checkFlushed(SimulatedHost host) {
+        Channel unflushed = host.unflushed();
+        if (unflushed != null) {
+            throw new AssertionError(host + " waits, and has not flushed: " + unflushed);
+        }
+    }
+
     private void checkNow() {
         if (wrong != null) {
             throw new AssertionError(wrong);
+        }
+        for (SimulatedServer server : servers) {
+            checkFlushed(server.host);
+        }
+        for (SimulatedClient client : clients) {
+            checkFlushed(client.host);
         }
         for (SimulatedClient client : clients) {
             client.codec.checkNow();
