@@ -3,6 +3,8 @@ package org.rpcrdma.channel;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.AbstractScheduledEventExecutor;
 import io.netty.util.concurrent.ScheduledFuture;
 import io.netty.util.concurrent.SingleThreadEventExecutor;
 import java.lang.reflect.Field;
@@ -27,6 +29,10 @@ public final class SimulatedChannels {
             field(MessageChannelDataPath.class, "incompleteSend");
     private static final Field SENDS = field(MessageChannelDataPath.class, "sends");
     private static final Field QUOTA = field(ChannelIncompleteMessageQuotaShare.class, "bytes");
+
+    private static final Field TIMERS =
+            field(AbstractScheduledEventExecutor.class, "scheduledTaskQueue");
+    private static final Field TASK = task();
 
     private static final Map<Class<?>, Field[]> FIELDS = new ConcurrentHashMap<>();
 
@@ -92,6 +98,42 @@ public final class SimulatedChannels {
         return found;
     }
 
+    /** {@return the channels that timers of an event loop reach, by objects of those classes} */
+    public static Set<Channel> timed(EventLoop loop, Predicate<Class<?>> isEntered) {
+        Set<Channel> channels = Collections.newSetFromMap(new IdentityHashMap<>());
+        Iterable<?> timers = (Iterable<?>) value(TIMERS, loop);
+        if (timers == null) {
+            return channels;
+        }
+        Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+        Deque<Object> left = new ArrayDeque<>();
+        for (Object timer : timers) {
+            if (!((ScheduledFuture<?>) timer).isDone()) {
+                enter(value(TASK, timer), left, seen, isEntered);
+            }
+        }
+        while (!left.isEmpty()) {
+            Object owner = left.poll();
+            if (owner instanceof Channel channel) {
+                channels.add(channel);
+                continue;
+            }
+            for (Field field : fields(owner.getClass())) {
+                enter(value(field, owner), left, seen, isEntered);
+            }
+        }
+        return channels;
+    }
+
+    private static void enter(
+            Object next, Deque<Object> left, Set<Object> seen, Predicate<Class<?>> isEntered) {
+        if (next != null
+                && (next instanceof Channel || isEntered.test(next.getClass()))
+                && seen.add(next)) {
+            left.add(next);
+        }
+    }
+
     private static Field[] fields(Class<?> type) {
         return FIELDS.computeIfAbsent(
                 type,
@@ -110,6 +152,14 @@ public final class SimulatedChannels {
                     }
                     return all.toArray(new Field[0]);
                 });
+    }
+
+    private static Field task() {
+        try {
+            return field(Class.forName("io.netty.util.concurrent.PromiseTask"), "task");
+        } catch (ClassNotFoundException e) {
+            throw new LinkageError(e.getMessage(), e);
+        }
     }
 
     private static Object value(Field field, Object owner) {
