@@ -63,6 +63,7 @@ public final class FaultContext implements EventLoopVerbsContext {
     Delivery delivery = Delivery.AT_ONCE;
 
     private boolean needsMemoryAtOnce;
+    private boolean hasRun;
 
     FaultContext(FaultProvider provider, EventLoopVerbsContext device) {
         this.provider = provider;
@@ -147,6 +148,13 @@ public final class FaultContext implements EventLoopVerbsContext {
         }
     }
 
+    /** Whether its event loop has run since this was asked last. */
+    public boolean hasRun() {
+        boolean ran = hasRun;
+        hasRun = false;
+        return ran;
+    }
+
     /** Calls for each channel that has a queue pair, and makes no copy of them. */
     public void forEachChannel(Consumer<Channel> action) {
         for (int i = 0; i < queuePairs.size(); i++) {
@@ -219,6 +227,7 @@ public final class FaultContext implements EventLoopVerbsContext {
     @Override
     public int poll(int budget) {
         int worked = device.poll(budget);
+        hasRun = true;
         if (held.isEmpty()) {
             return worked;
         }
@@ -243,6 +252,7 @@ public final class FaultContext implements EventLoopVerbsContext {
 
     @Override
     public void await(long nanos) throws IOException {
+        hasRun = true;
         if (held.isEmpty()) {
             device.await(nanos);
         }

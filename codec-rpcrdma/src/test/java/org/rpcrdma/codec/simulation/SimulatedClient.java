@@ -168,9 +168,17 @@ final class SimulatedClient {
 
     private ResponderLocator attempts(Attempts attempts) {
         ResponderLocator fixed = ResponderLocator.of(List.of(address));
-        return () -> {
-            attempts.begins();
-            return fixed.locate();
+        return new ResponderLocator() {
+            @Override
+            public Future<? extends List<? extends SocketAddress>> locate() {
+                attempts.begins();
+                return fixed.locate();
+            }
+
+            @Override
+            public String toString() {
+                return fixed.toString();
+            }
         };
     }
 

@@ -75,7 +75,8 @@ final class SimulatedHost {
                 random);
     }
 
-    private SimulatedHost(SimulatedNetwork network, SimulatedDevice kind, String name, Random random) {
+    private SimulatedHost(
+            SimulatedNetwork network, SimulatedDevice kind, String name, Random random) {
         this.network = network;
         this.kind = kind;
         this.name = name;
@@ -250,7 +251,9 @@ final class SimulatedHost {
     /** {@return a channel that has something to send that nobody flushes} {@code null} when there is none. */
     Channel unflushed() {
         unflushed = null;
-        context().forEachChannel(lookForUnflushed);
+        if (context().hasRun()) {
+            context().forEachChannel(lookForUnflushed);
+        }
         return unflushed;
     }
 

@@ -80,6 +80,9 @@ final class SimulatedServer {
     private final Set<Channel> accepted = new LinkedHashSet<>();
     private final boolean answersInParts;
 
+    /** Whether replies are flushed when all calls that have come together were read. */
+    private final boolean flushesBatches;
+
     /** Whether it does not read for a time now and then. */
     private final boolean pausesReading;
 
@@ -106,6 +109,7 @@ final class SimulatedServer {
                     (program, version, procedure) ->
                             program == SimulatedProgram.PROGRAM
                                     && procedure == SimulatedProgram.APPEND);
+
     /** Replies whose writer was not told yet what became of them. */
     private final List<String> untold = new ArrayList<>();
 
@@ -142,6 +146,7 @@ final class SimulatedServer {
             builder.lateReplyMillis(forgets ? FORGOTTEN_MILLIS : HOUR_MILLIS);
         }
         config = builder.build();
+        flushesBatches = new Random(world.plan.seed() * 43 + number).nextInt(3) == 0;
         pausesReading = new Random(world.plan.seed() * 41 + number).nextInt(4) == 0;
         admission = SimulatedAdmission.of(world, number, host);
         host.context().atCreation(this::checkGrants);
@@ -251,6 +256,10 @@ final class SimulatedServer {
         return number;
     }
 
+    boolean admitsAtOnce() {
+        return admission == null;
+    }
+
     /** What its connections have of calls that are over; empty for nothing. */
     String remains() {
         StringBuilder left = new StringBuilder();
@@ -299,6 +308,7 @@ final class SimulatedServer {
     private final class Program extends ChannelInboundHandlerAdapter {
         private final ConnectionDuplicates known = new ConnectionDuplicates(duplicates, abandoned);
         private int unanswered;
+        private boolean isReading;
 
         RpcRdmaCodec codec() {
             return hasCache
@@ -355,7 +365,9 @@ final class SimulatedServer {
                 pauseReading(ctx.channel(), 1 + (id & 31));
             }
             if (delay == 0) {
+                isReading = true;
                 answer(ctx, reply(ctx, call, data));
+                isReading = false;
             } else {
                 ctx.channel()
                         .eventLoop()
@@ -384,13 +396,22 @@ final class SimulatedServer {
             String name = "reply " + replies++;
             untold.add(name);
             ctx.channel()
-                    .writeAndFlush(reply)
+                    .write(reply)
                     .addListener(
                             done -> {
                                 if (!untold.remove(name)) {
                                     world.wrong(this + " is told twice of " + name);
                                 }
                             });
+            if (!isReading || !flushesBatches) {
+                ctx.channel().flush();
+            }
+        }
+
+        /** As many handlers do: what was read together is answered together. */
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.channel().flush();
         }
 
         @Override

@@ -142,7 +142,8 @@ final class SimulatedWorld {
         }
         clients.forEach(client -> checkIsServed(client, SHORT_CALL, SHORT_CALL));
         clients.forEach(client -> checkIsServed(client, LONG_CALL, LONG_REPLY));
-        if (plan.weather() == SimulationPlan.Weather.LOSSES && plan.seed() % 4 == 0) {
+        boolean isAdmitted = clients.get(0).server.admitsAtOnce();
+        if (plan.weather() == SimulationPlan.Weather.LOSSES && plan.seed() % 4 == 0 && isAdmitted) {
             checkComesBack(clients.get(0));
         }
         expect(
@@ -231,6 +232,9 @@ final class SimulatedWorld {
         expect(
                 "no message has memory",
                 () -> clients.stream().allMatch(client -> client.host.isEmpty()));
+        expect(
+                "no message of a server has memory",
+                () -> servers.stream().allMatch(server -> server.host.isEmpty()));
         expect(
                 "whoever closes a client is told",
                 () -> clients.stream().allMatch(SimulatedClient::isClosed),

@@ -24,8 +24,7 @@ final class WireReceives implements FaultQueuePair.ReceiveWatcher, FaultQueuePai
 
     private int completions;
 
-    private WireReceives(
-            FaultQueuePair queuePair, boolean areOutside, Consumer<String> wrong) {
+    private WireReceives(FaultQueuePair queuePair, boolean areOutside, Consumer<String> wrong) {
         this.queuePair = queuePair;
         this.areOutside = areOutside;
         this.wrong = wrong;
@@ -53,8 +52,7 @@ final class WireReceives implements FaultQueuePair.ReceiveWatcher, FaultQueuePai
 
     @Override
     public void send(int length, int xid, int credits, int procedure, int covered) {
-        if (procedure == TransportHeader.RDMA2_OPTIONAL
-                || procedure == TransportHeader.RDMA_DONE) {
+        if (procedure == TransportHeader.RDMA2_OPTIONAL || procedure == TransportHeader.RDMA_DONE) {
             return;
         }
         if (queuePair.hasReads()) {
