@@ -7,16 +7,8 @@ import java.lang.reflect.Field;
 /** Asks for connections past {@link RpcRdmaClient#connect}, whose future a thread beside the loops completes. */
 public final class SimulatedConnects {
 
-    private static final Field CONNECTIONS;
-
-    static {
-        try {
-            CONNECTIONS = RpcRdmaClient.class.getDeclaredField("connections");
-            CONNECTIONS.setAccessible(true);
-        } catch (NoSuchFieldException e) {
-            throw new LinkageError(e.getMessage(), e);
-        }
-    }
+    private static final Field CONNECTIONS = field(RpcRdmaClient.class, "connections");
+    private static final Field CLOSED = field(ReconnectingClientConnection.class, "closed");
 
     private SimulatedConnects() {}
 
@@ -26,9 +18,37 @@ public final class SimulatedConnects {
      * @param client whose event loop is simulated
      */
     public static Future<Void> connect(RpcRdmaClient client) {
+        return connections(client)[0].connectNow();
+    }
+
+    /** {@return whether each connection of a client has said that it is closed} */
+    public static boolean isClosed(RpcRdmaClient client) {
+        for (ReconnectingClientConnection each : connections(client)) {
+            if (!((Future<?>) value(CLOSED, each)).isDone()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static ReconnectingClientConnection[] connections(RpcRdmaClient client) {
+        return (ReconnectingClientConnection[]) value(CONNECTIONS, client);
+    }
+
+    private static Object value(Field field, Object owner) {
         try {
-            return ((ReconnectingClientConnection[]) CONNECTIONS.get(client))[0].connectNow();
+            return field.get(owner);
         } catch (IllegalAccessException e) {
+            throw new LinkageError(e.getMessage(), e);
+        }
+    }
+
+    private static Field field(Class<?> owner, String name) {
+        try {
+            Field field = owner.getDeclaredField(name);
+            field.setAccessible(true);
+            return field;
+        } catch (NoSuchFieldException e) {
             throw new LinkageError(e.getMessage(), e);
         }
     }

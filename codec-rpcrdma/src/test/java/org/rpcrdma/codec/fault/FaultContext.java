@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.fault;
 
+import io.netty.channel.Channel;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -54,6 +55,7 @@ public final class FaultContext implements EventLoopVerbsContext {
     private long underruns;
     private long lost;
     private Consumer<FaultQueuePair> atCreation = queuePair -> {};
+    private Consumer<FaultQueuePair> atClose = queuePair -> {};
 
     final Set<FaultRegion> regions = new LinkedHashSet<>();
     final List<FaultQueuePair> queuePairs = new ArrayList<>();
@@ -61,6 +63,7 @@ public final class FaultContext implements EventLoopVerbsContext {
     Delivery delivery = Delivery.AT_ONCE;
 
     private boolean needsMemoryAtOnce;
+    private boolean hasRun;
 
     FaultContext(FaultProvider provider, EventLoopVerbsContext device) {
         this.provider = provider;
@@ -95,6 +98,11 @@ public final class FaultContext implements EventLoopVerbsContext {
         atCreation = action;
     }
 
+    /** Is told of every queue pair that is closed from now on, while its channel has all handlers still. */
+    public void atClose(Consumer<FaultQueuePair> action) {
+        atClose = action;
+    }
+
     /** Rules of the SPI that were broken. */
     public List<String> problems() {
         return List.copyOf(problems);
@@ -124,6 +132,11 @@ public final class FaultContext implements EventLoopVerbsContext {
         atCreation.accept(queuePair);
     }
 
+    void closed(FaultQueuePair queuePair) {
+        queuePairs.remove(queuePair);
+        atClose.accept(queuePair);
+    }
+
     void exposed(FaultQueuePair by, int key, long offset, boolean mayBeShared) {
         if (!ever.add(new Exposed(key, offset)) && !mayBeShared) {
             problem("a handle is used again");
@@ -132,6 +145,20 @@ public final class FaultContext implements EventLoopVerbsContext {
             if (other != by && other.hasEnded() && other.exposures() > 0) {
                 problem("memory is exposed anew while a lost connection still reaches some");
             }
+        }
+    }
+
+    /** Whether its event loop has run since this was asked last. */
+    public boolean hasRun() {
+        boolean ran = hasRun;
+        hasRun = false;
+        return ran;
+    }
+
+    /** Calls for each channel that has a queue pair, and makes no copy of them. */
+    public void forEachChannel(Consumer<Channel> action) {
+        for (int i = 0; i < queuePairs.size(); i++) {
+            action.accept(queuePairs.get(i).channel());
         }
     }
 
@@ -200,6 +227,7 @@ public final class FaultContext implements EventLoopVerbsContext {
     @Override
     public int poll(int budget) {
         int worked = device.poll(budget);
+        hasRun = true;
         if (held.isEmpty()) {
             return worked;
         }
@@ -224,6 +252,7 @@ public final class FaultContext implements EventLoopVerbsContext {
 
     @Override
     public void await(long nanos) throws IOException {
+        hasRun = true;
         if (held.isEmpty()) {
             device.await(nanos);
         }

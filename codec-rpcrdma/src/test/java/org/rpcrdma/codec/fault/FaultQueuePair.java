@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.fault;
 
+import io.netty.channel.Channel;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -9,6 +10,8 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import org.rpcrdma.channel.SimulatedChannels;
+import org.rpcrdma.codec.wire.TransportHeader;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairHandler;
@@ -55,9 +58,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     private final Set<Integer> keysEver = new LinkedHashSet<>();
     private boolean exposedWhole = true;
     private QueuePair device;
+    private Channel channel;
     private boolean isClosed;
     private boolean isBroken;
     private boolean isSend;
+    private boolean hasReads;
     private boolean hasEnded;
     private boolean isConnected;
     private long opened;
@@ -78,6 +83,14 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         this.handler = handler;
     }
 
+    /** The channel over it. */
+    public Channel channel() {
+        if (channel == null) {
+            channel = SimulatedChannels.of(handler);
+        }
+        return channel;
+    }
+
     FaultQueuePair on(QueuePair queuePair) {
         device = queuePair;
         context.created(this);
@@ -86,6 +99,11 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
 
     public void watch(SendWatcher newWatcher) {
         watcher = newWatcher;
+    }
+
+    /** Whether a Read list follows in the message that the {@link SendWatcher} is told of. */
+    public boolean hasReads() {
+        return hasReads;
     }
 
     public void watchReceives(ReceiveWatcher newWatcher) {
@@ -268,6 +286,10 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
             sent++;
             for (FaultRegion region : context.regions) {
                 if (region.localKey() == localKey) {
+                    hasReads =
+                            length > FIXED_HEADER
+                                    && region.word(address + 12) <= TransportHeader.RDMA_NOMSG
+                                    && hasReads(region, address);
                     watcher.send(
                             length,
                             region.word(address),
@@ -342,7 +364,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         leave();
         isClosed = true;
         posted.clear();
-        context.queuePairs.remove(this);
+        context.closed(this);
         device.close();
     }
 
@@ -418,18 +440,18 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
             if (region.address() <= address
                     && address + length <= region.address() + region.length()) {
                 // Elsewhere in version two, which has no replies in Read chunks.
-                boolean hasReads =
-                        length > FIXED_HEADER
-                                && region.word(address + 4) == 1
-                                && region.word(address + FIXED_HEADER) != 0;
                 receiveWatcher.received(
                         region.word(address),
                         region.word(address + 8),
                         region.word(address + 12),
-                        hasReads);
+                        length > FIXED_HEADER && hasReads(region, address));
                 return;
             }
         }
+    }
+
+    private static boolean hasReads(FaultRegion region, long address) {
+        return region.word(address + 4) == 1 && region.word(address + FIXED_HEADER) != 0;
     }
 
     @Override

@@ -14,9 +14,8 @@ class CrowdSimulationTest {
     private static final int OF_EACH_KIND = 100;
     private static final int ACTIONS = 40;
 
-    /** With the usual devices: one that accepts a start-up at a time is full of those that send nothing. */
     @ParameterizedTest
-    @ValueSource(longs = {2, 3, 5})
+    @ValueSource(longs = {1, 2, 3})
     void othersAreServedBesideACrowd(long seed) {
         Simulator.run(new SimulatedNetwork(seed, false), plan(seed));
     }

@@ -95,7 +95,7 @@ final class RogueClient {
         this.personality = personality;
         this.server = server;
         random = new Random(seed);
-        host = new SimulatedHost(world.network, "rogue for " + personality, random);
+        host = new SimulatedHost(world, "rogue for " + personality, random);
         warn();
     }
 

@@ -68,7 +68,7 @@ final class RogueServer {
         this.world = world;
         this.personality = personality;
         random = new Random(seed);
-        host = new SimulatedHost(world.network, "rogue server for " + personality, random);
+        host = new SimulatedHost(world, "rogue server for " + personality, random);
         InetSocketAddress address =
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT + number);
         boolean pulls = personality == RogueClient.Personality.PULLS;

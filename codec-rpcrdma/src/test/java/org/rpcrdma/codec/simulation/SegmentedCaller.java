@@ -45,7 +45,7 @@ final class SegmentedCaller {
         this.world = world;
         this.server = server;
         this.random = random;
-        host = new SimulatedHost(world.network, "caller in segments of " + server, random);
+        host = new SimulatedHost(world, "caller in segments of " + server, random);
     }
 
     /** Calls, on a new connection if the last one is gone; or sends a call again that is out, on another one. */

@@ -11,19 +11,26 @@ import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.rpcrdma.codec.ConnectionRemains;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
+import org.rpcrdma.codec.RpcRdmaCounter;
 import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
+import org.rpcrdma.codec.client.ResponderLocator;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.client.SimulatedClocks;
 import org.rpcrdma.codec.client.SimulatedConnects;
 import org.rpcrdma.codec.fault.FaultQueuePair;
 import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.wire.TransportHeader;
+import org.rpcrdma.verbs.iwarp.SimulatedConnection;
 
 /** A client of one server, which can be restarted. */
 final class SimulatedClient {
@@ -39,11 +46,17 @@ final class SimulatedClient {
     /** Of all starts. */
     private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
 
+    /** The default, and how often it doubles at least. */
+    private static final long LEAST_PAUSE_MILLIS = 100;
+
+    private static final int MOST_DOUBLINGS = 6;
+
     private final SimulatedWorld world;
     private final RpcRdmaConfig config;
     private final boolean fences;
     private final boolean isKept;
     private final List<Future<Void>> connects = new ArrayList<>();
+    private final List<RpcRdmaClient> closed = new ArrayList<>();
 
     /** What the wire says of the credits of each connection; without reverse calls. */
     private final Map<FaultQueuePair, WireCredits> wire = new HashMap<>();
@@ -70,7 +83,7 @@ final class SimulatedClient {
         this.number = number;
         this.server = server;
         this.address = address;
-        host = new SimulatedHost(world.network, toString(), random);
+        host = new SimulatedHost(world, toString(), random);
         config =
                 world.settings
                         .builder()
@@ -80,18 +93,29 @@ final class SimulatedClient {
         // A fence may cost the connection, and all other calls with it.
         fences = random.nextBoolean() && world.plan.hasLosses() && !world.plan.isShortOfMemory();
         isKept = random.nextBoolean();
-        if (server != null && !world.settings.hasReverse()) {
-            host.context()
-                    .atCreation(
-                            made ->
-                                    wire.put(
-                                            made,
-                                            WireCredits.watch(
-                                                    made, what -> world.wrong(this + " " + what))));
+        if (server != null) {
+            host.context().atCreation(this::watch);
         }
         options = new OptionCaller(world, host, address, config);
         codec = new CodecCaller(world, host, address, random);
         start();
+    }
+
+    private void watch(FaultQueuePair made) {
+        if (!world.settings.hasReverse()) {
+            WireCredits credits = WireCredits.watch(made, what -> world.wrong(this + " " + what));
+            wire.put(made, credits);
+        }
+        FaultQueuePair.ReceiveWatcher first = wire.get(made);
+        made.watchReceives(
+                (xid, granted, procedure, hasReads) -> {
+                    if (procedure == TransportHeader.RDMA_ERROR) {
+                        world.refused(incarnation(), xid);
+                    }
+                    if (first != null) {
+                        first.received(xid, granted, procedure, hasReads);
+                    }
+                });
     }
 
     /** It and how often it was started: another start is another client to a server. */
@@ -106,7 +130,8 @@ final class SimulatedClient {
         long millis = server == null ? SimulatedWorld.CALL_MILLIS : world.callMillis;
         RpcRdmaClient.Builder builder =
                 SimulatedClocks.on(
-                                world.network::nanoTime, RpcRdmaClient.builder(host.group, address))
+                                world.network::nanoTime,
+                                RpcRdmaClient.builder(host.group, attempts(new Attempts())))
                         .config(config)
                         .metrics(metrics)
                         .callTimeout(Duration.ofMillis(millis))
@@ -141,6 +166,53 @@ final class SimulatedClient {
         rpc = builder.build();
     }
 
+    private ResponderLocator attempts(Attempts attempts) {
+        ResponderLocator fixed = ResponderLocator.of(List.of(address));
+        return new ResponderLocator() {
+            @Override
+            public Future<? extends List<? extends SocketAddress>> locate() {
+                attempts.begins();
+                return fixed.locate();
+            }
+
+            @Override
+            public String toString() {
+                return fixed.toString();
+            }
+        };
+    }
+
+    /**
+     * The attempts to connect of one start. Behind one that has failed there is a pause, which doubles with each; nothing
+     * but a connection makes it shorter, or somebody who asks for one. Those of another start count as failures too.
+     */
+    private final class Attempts {
+        private long last;
+        private long connectsFailed;
+        private int failedInARow;
+
+        void begins() {
+            long now = world.network.nanoTime();
+            long failed = metrics.value(RpcRdmaCounter.CONNECTS_FAILED);
+            failedInARow = failed == connectsFailed ? 0 : failedInARow + 1;
+            connectsFailed = failed;
+            if (failedInARow > 0 && connects.isEmpty() && starts == 1) {
+                long least = LEAST_PAUSE_MILLIS << Math.min(failedInARow - 1, MOST_DOUBLINGS);
+                long pause = TimeUnit.NANOSECONDS.toMillis(now - last);
+                if (pause < least) {
+                    world.wrong(
+                            SimulatedClient.this
+                                    + " tries again "
+                                    + pause
+                                    + " ms after attempt "
+                                    + failedInARow
+                                    + " that has failed");
+                }
+            }
+            last = now;
+        }
+    }
+
     /** Asks for a connection without a call. */
     void connect() {
         world.network.note(this + " is to connect");
@@ -154,6 +226,7 @@ final class SimulatedClient {
 
     void restart() {
         world.network.note(this + " starts anew");
+        closed.add(rpc);
         rpc.closeAsync();
         start();
     }
@@ -202,6 +275,19 @@ final class SimulatedClient {
         mayUnderrun = true;
     }
 
+    /** Loses its connections without a fault of the server; returns whether it had one. */
+    boolean loseConnections() {
+        Set<Integer> ports = new HashSet<>();
+        for (RpcRdmaConnection each : rpc.openConnections()) {
+            ports.add(((InetSocketAddress) ConnectionRemains.localAddress(each)).getPort());
+        }
+        world.network.connections().stream()
+                .filter(each -> ports.contains(each.port()))
+                .toList()
+                .forEach(SimulatedConnection::reset);
+        return !ports.isEmpty();
+    }
+
     /** When all connections have ended. */
     void checkEnd() {
         if (!mayUnderrun && host.context().underruns() > 0) {
@@ -218,7 +304,13 @@ final class SimulatedClient {
     void close() {
         options.close();
         codec.close();
+        closed.add(rpc);
         rpc.closeAsync();
+    }
+
+    /** Whether whoever closes it has been told that it is closed. */
+    boolean isClosed() {
+        return closed.stream().allMatch(SimulatedConnects::isClosed);
     }
 
     @Override

@@ -57,7 +57,7 @@ final class SimulatedCrowd {
         this.world = world;
         this.server = server;
         this.each = each;
-        host = new SimulatedHost(world.network, "crowd", new Random(1));
+        host = new SimulatedHost(world, "crowd", new Random(1));
     }
 
     /** Has all of them begin, and hear nothing of the server from now on. */

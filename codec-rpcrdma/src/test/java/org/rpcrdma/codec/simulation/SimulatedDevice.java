@@ -39,21 +39,20 @@ final class SimulatedDevice {
     private final int sendDepth;
     private final int readDepth;
 
-    SimulatedDevice(long seed, String host) {
-        Random random = new Random(31 * seed + host.hashCode());
-        if (!isVaried(seed)) {
-            config = IwarpConfig.builder().maxUlpdu(USUAL_ULPDU).build();
-            sendDepth = 0;
-            readDepth = 0;
-            return;
-        }
+    private SimulatedDevice() {
+        config = IwarpConfig.builder().maxUlpdu(USUAL_ULPDU).build();
+        sendDepth = 0;
+        readDepth = 0;
+    }
+
+    private SimulatedDevice(Random random, boolean isChecked) {
         IwarpConfig.Builder builder =
                 IwarpConfig.builder()
                         .maxUlpdu(ulpdu(random))
                         .markers(random.nextInt(3) == 0)
                         .mpaRevision(random.nextInt(4) == 0 ? 1 : 2)
                         .peerToPeer(random.nextInt(4) != 0);
-        if (isChecked(seed) || random.nextInt(3) == 0) {
+        if (isChecked || random.nextInt(3) == 0) {
             builder.crc(CrcPolicy.REQUIRE);
         }
         if (random.nextBoolean()) {
@@ -65,6 +64,17 @@ final class SimulatedDevice {
         config = builder.build();
         sendDepth = random.nextBoolean() ? 0 : LEAST_SEND_DEPTH + random.nextInt(16);
         readDepth = random.nextBoolean() ? 0 : 1 + random.nextInt(MOST_READS);
+    }
+
+    /** That of a host in a history. */
+    static SimulatedDevice of(long seed, String host) {
+        return isVaried(seed)
+                ? new SimulatedDevice(new Random(31 * seed + host.hashCode()), isChecked(seed))
+                : usual();
+    }
+
+    static SimulatedDevice usual() {
+        return new SimulatedDevice();
     }
 
     private static boolean isVaried(long seed) {

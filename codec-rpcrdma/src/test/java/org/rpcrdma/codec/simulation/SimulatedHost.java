@@ -2,17 +2,24 @@
 package org.rpcrdma.codec.simulation;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.rpcrdma.channel.PollMode;
+import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
+import org.rpcrdma.channel.SimulatedChannels;
 import org.rpcrdma.channel.SimulatedGroups;
+import org.rpcrdma.codec.RpcRdmaConnection;
 import org.rpcrdma.codec.fault.FaultContext;
 import org.rpcrdma.codec.fault.FaultPlan;
 import org.rpcrdma.codec.fault.FaultProvider;
+import org.rpcrdma.codec.fault.FaultQueuePair;
 import org.rpcrdma.codec.fault.NthStep;
 import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.verbs.FailingMemory;
@@ -26,6 +33,14 @@ final class SimulatedHost {
 
     private static final int TAKEN_BYTES = 16 << 10;
 
+    /** Where the state of a connection is. */
+    private static final Set<String> CONNECTION_PACKAGES =
+            Set.of(RdmaChannel.class.getPackageName(), RpcRdmaConnection.class.getPackageName());
+
+    /** What has several connections, or is over later. */
+    private static final Set<String> SHARED =
+            Set.of("EventLoopDevicePoller", "RdmaEventLoop", "DuplicateRequestCacheAccess");
+
     final RdmaEventLoopGroup group;
     final SimulatedDevice kind;
     private final SimulatedNetwork network;
@@ -33,14 +48,37 @@ final class SimulatedHost {
     private final FaultProvider device;
     private final FailingMemory memory;
     private final List<ByteBuf> taken = new ArrayList<>();
+    private final List<Ended> ended = new ArrayList<>();
+
+    /** A channel whose queue pair is closed, and what its pipeline had then. */
+    private record Ended(Channel channel, List<Object> parts) {}
 
     /** Whether somebody has them, or would have them if there were any. */
     private boolean isTaken;
 
     private int failures;
+    private Channel unflushed;
+    private final Consumer<Channel> lookForUnflushed = this::lookForUnflushed;
 
     SimulatedHost(SimulatedNetwork network, String name, Random random) {
+        this(network, SimulatedDevice.of(network.seed(), name), name, random);
+    }
+
+    /** In a world with a crowd with the usual device: a start-up at a time is taken by those that send nothing. */
+    SimulatedHost(SimulatedWorld world, String name, Random random) {
+        this(
+                world.network,
+                world.plan.has(SimulationAction.Kind.CROWD)
+                        ? SimulatedDevice.usual()
+                        : SimulatedDevice.of(world.network.seed(), name),
+                name,
+                random);
+    }
+
+    private SimulatedHost(
+            SimulatedNetwork network, SimulatedDevice kind, String name, Random random) {
         this.network = network;
+        this.kind = kind;
         this.name = name;
         memory =
                 new FailingMemory(
@@ -48,7 +86,6 @@ final class SimulatedHost {
                             failures++;
                             network.note(name + " has no memory for " + bytes + " bytes");
                         });
-        kind = new SimulatedDevice(network.seed(), name);
         device = new FaultProvider(network.provider(kind.config, memory.budget()));
         group =
                 SimulatedGroups.single(
@@ -56,6 +93,7 @@ final class SimulatedHost {
                         device,
                         random.nextBoolean() ? PollMode.BLOCKING : PollMode.ADAPTIVE,
                         memory.budget());
+        context().atClose(this::ended);
         switch (random.nextInt(6)) {
             case 0 -> context().delivery(FaultContext.Delivery.SINGLY);
             case 1 -> context().delivery(FaultContext.Delivery.BATCHED);
@@ -166,6 +204,82 @@ final class SimulatedHost {
     /** Whether anything is to be done later. */
     boolean hasTimers() {
         return SimulatedGroups.hasTimers(group);
+    }
+
+    private void ended(FaultQueuePair queuePair) {
+        Channel channel = queuePair.channel();
+        List<Object> parts = new ArrayList<>(channel.pipeline().toMap().values());
+        parts.add(channel);
+        ended.add(new Ended(channel, parts));
+    }
+
+    /** {@return a timer of a channel that has ended} {@code null} when there is none. */
+    String timerOfEnded() {
+        String found = null;
+        for (Iterator<Ended> each = ended.iterator(); each.hasNext(); ) {
+            Ended one = each.next();
+            // Its handlers have been told by then.
+            if (!one.channel.isRegistered()) {
+                List<String> timers =
+                        SimulatedChannels.timers(one.parts, SimulatedHost::isOfOneConnection);
+                boolean isTimed =
+                        SimulatedChannels.timed(group.next(), SimulatedHost::isOfOneTimer)
+                                .contains(one.channel);
+                if (isTimed || !timers.isEmpty()) {
+                    found = name + ": " + timers + " of " + one.channel;
+                }
+                each.remove();
+            }
+        }
+        return found;
+    }
+
+    /** The cache of a server may wait for late answers, which {@link #hasTimers} sees when they have come. */
+    private static boolean isOfOneConnection(Class<?> type) {
+        return CONNECTION_PACKAGES.contains(type.getPackageName())
+                && !type.isHidden()
+                && !Channel.class.isAssignableFrom(type)
+                && !SHARED.contains(type.getSimpleName());
+    }
+
+    /** What a timer has to know of it is often in a lambda. */
+    private static boolean isOfOneTimer(Class<?> type) {
+        return CONNECTION_PACKAGES.contains(type.getPackageName())
+                && !SHARED.contains(type.getSimpleName());
+    }
+
+    /** {@return a channel that has something to send that nobody flushes} {@code null} when there is none. */
+    Channel unflushed() {
+        unflushed = null;
+        if (context().hasRun()) {
+            context().forEachChannel(lookForUnflushed);
+        }
+        return unflushed;
+    }
+
+    private void lookForUnflushed(Channel channel) {
+        if (channel.isActive()
+                && channel instanceof RdmaChannel
+                && SimulatedChannels.hasUnflushed(channel)
+                && SimulatedChannels.isIdle(channel)
+                && RpcRdmaConnection.of(channel) != null) {
+            unflushed = channel;
+        }
+    }
+
+    /** {@return a channel for which bytes of messages count that are whole} {@code null} when there is none. */
+    Channel countedForNothing() {
+        Channel[] found = {null};
+        context()
+                .forEachChannel(
+                        channel -> {
+                            boolean isCounted =
+                                    channel.isActive()
+                                            && SimulatedChannels.isIdle(channel)
+                                            && SimulatedChannels.bytesOfNoMessage(channel) > 0;
+                            found[0] = isCounted ? channel : found[0];
+                        });
+        return found[0];
     }
 
     /** Ends, when nothing is left. */

@@ -16,6 +16,7 @@ import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -41,7 +42,7 @@ import org.rpcrdma.codec.RpcRdmaGauge;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.client.RpcRdmaReverseRequester;
 import org.rpcrdma.codec.client.SimulatedClocks;
-import org.rpcrdma.codec.wire.TransportHeader;
+import org.rpcrdma.codec.fault.FaultQueuePair;
 
 /** A server of {@link SimulatedProgram}, which counts how often it executes each call. */
 final class SimulatedServer {
@@ -79,6 +80,12 @@ final class SimulatedServer {
     private final Set<Channel> accepted = new LinkedHashSet<>();
     private final boolean answersInParts;
 
+    /** Whether replies are flushed when all calls that have come together were read. */
+    private final boolean flushesBatches;
+
+    /** Whether it does not read for a time now and then. */
+    private final boolean pausesReading;
+
     /** Whether replies are in memory of several pieces. */
     private final boolean answersInPieces;
 
@@ -102,9 +109,14 @@ final class SimulatedServer {
                     (program, version, procedure) ->
                             program == SimulatedProgram.PROGRAM
                                     && procedure == SimulatedProgram.APPEND);
+
+    /** Replies whose writer was not told yet what became of them. */
+    private final List<String> untold = new ArrayList<>();
+
     private boolean mayOverrun;
     private boolean mayDrop;
     private boolean mayUnderrun;
+    private int replies;
     private Channel listener;
     private Channel streamListener;
 
@@ -112,7 +124,7 @@ final class SimulatedServer {
         this.world = world;
         this.number = number;
         address = new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT + number);
-        host = new SimulatedHost(world.network, this.toString(), random);
+        host = new SimulatedHost(world, this.toString(), random);
         answersInParts = random.nextInt(3) == 0;
         answersInPieces = random.nextInt(3) == 0;
         hasCache = random.nextBoolean();
@@ -134,8 +146,10 @@ final class SimulatedServer {
             builder.lateReplyMillis(forgets ? FORGOTTEN_MILLIS : HOUR_MILLIS);
         }
         config = builder.build();
+        flushesBatches = new Random(world.plan.seed() * 43 + number).nextInt(3) == 0;
+        pausesReading = new Random(world.plan.seed() * 41 + number).nextInt(4) == 0;
         admission = SimulatedAdmission.of(world, number, host);
-        host.context().atCreation(made -> made.watch(this::checkGrant));
+        host.context().atCreation(this::checkGrants);
     }
 
     /** A peer that lies may have more calls out than it was granted. */
@@ -154,15 +168,16 @@ final class SimulatedServer {
     }
 
     /** No more is granted than there are receives for (RFC 8166, 3.3.1). Calls of this side carry no grant. */
-    private void checkGrant(int length, int xid, int credits, int procedure, int covered) {
-        if (world.settings.hasReverse()
-                || mayOverrun
-                || procedure == TransportHeader.RDMA2_OPTIONAL
-                || procedure == TransportHeader.RDMA_DONE) {
-            return;
-        }
-        if (credits > covered) {
-            world.wrong(this + " grants " + credits + ", and has receives for " + covered);
+    private void checkGrants(FaultQueuePair made) {
+        if (!world.settings.hasReverse()) {
+            WireReceives.watch(
+                    made,
+                    world.settings.areCompletionsOutside(),
+                    what -> {
+                        if (!mayOverrun) {
+                            world.wrong(this + " " + what);
+                        }
+                    });
         }
     }
 
@@ -241,6 +256,10 @@ final class SimulatedServer {
         return number;
     }
 
+    boolean admitsAtOnce() {
+        return admission == null;
+    }
+
     /** What its connections have of calls that are over; empty for nothing. */
     String remains() {
         StringBuilder left = new StringBuilder();
@@ -271,6 +290,9 @@ final class SimulatedServer {
                 }
             }
         }
+        if (!untold.isEmpty()) {
+            throw new AssertionError(this + " is not told what became of " + untold);
+        }
         if (!duplicates.toString().endsWith(", 0 calls in progress)")) {
             throw new AssertionError(this + " is left with " + duplicates);
         }
@@ -286,6 +308,7 @@ final class SimulatedServer {
     private final class Program extends ChannelInboundHandlerAdapter {
         private final ConnectionDuplicates known = new ConnectionDuplicates(duplicates, abandoned);
         private int unanswered;
+        private boolean isReading;
 
         RpcRdmaCodec codec() {
             return hasCache
@@ -338,13 +361,28 @@ final class SimulatedServer {
                 world.wrong("call " + id + " arrives with other bytes");
             }
             byte[] data = SimulatedProgram.data(id, Math.min(wanted, 1 << 17));
+            if (pausesReading && id % 4 == 0) {
+                pauseReading(ctx.channel(), 1 + (id & 31));
+            }
             if (delay == 0) {
+                isReading = true;
                 answer(ctx, reply(ctx, call, data));
+                isReading = false;
             } else {
                 ctx.channel()
                         .eventLoop()
                         .schedule(() -> answerLate(ctx, call, data), delay, TimeUnit.MILLISECONDS);
             }
+        }
+
+        /** As a program that has enough to do for a while. */
+        private void pauseReading(Channel channel, int millis) {
+            channel.config().setAutoRead(false);
+            channel.eventLoop()
+                    .schedule(
+                            () -> channel.config().setAutoRead(true),
+                            millis,
+                            TimeUnit.MILLISECONDS);
         }
 
         private void answerLate(ChannelHandlerContext ctx, byte[] call, byte[] data) {
@@ -355,7 +393,25 @@ final class SimulatedServer {
 
         private void answer(ChannelHandlerContext ctx, Object reply) {
             unanswered--;
-            ctx.channel().writeAndFlush(reply);
+            String name = "reply " + replies++;
+            untold.add(name);
+            ctx.channel()
+                    .write(reply)
+                    .addListener(
+                            done -> {
+                                if (!untold.remove(name)) {
+                                    world.wrong(this + " is told twice of " + name);
+                                }
+                            });
+            if (!isReading || !flushesBatches) {
+                ctx.channel().flush();
+            }
+        }
+
+        /** As many handlers do: what was read together is answered together. */
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.channel().flush();
         }
 
         @Override

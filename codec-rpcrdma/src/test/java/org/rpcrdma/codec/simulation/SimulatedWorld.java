@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.simulation;
 
+import io.netty.channel.Channel;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -48,6 +49,11 @@ final class SimulatedWorld {
 
     private static final int LONG_REPLY = 60_000;
 
+    /** The pause before an attempt would double with each of them, if replies did not count. */
+    private static final int LOSSES_IN_A_ROW = 7;
+
+    private static final long BACK_MILLIS = 3000;
+
     private static final int FIRST_CODEC_CALL = 1_000_000;
 
     /** Behind the end of all connections: memory that somebody has taken is given back by then. */
@@ -71,6 +77,12 @@ final class SimulatedWorld {
 
     /** The call of each XID that a client has used. */
     private final Map<String, Map<Integer, Integer>> xids = new HashMap<>();
+
+    /** The newest XID of each call that a client has sent. */
+    private final Map<Integer, Integer> xidsOfCalls = new HashMap<>();
+
+    /** XIDs of calls that a client was told errors of. */
+    private final Map<String, Set<Integer>> refused = new HashMap<>();
 
     private final SimulatedStreams streams = new SimulatedStreams(this);
 
@@ -112,6 +124,7 @@ final class SimulatedWorld {
         for (SimulationAction action : plan.actions()) {
             act(action, new Random(action.seed()));
             network.run(action.steps());
+            checkConnections();
         }
         hosts().forEach(SimulatedHost::recover);
         servers.forEach(SimulatedServer::start);
@@ -129,6 +142,10 @@ final class SimulatedWorld {
         }
         clients.forEach(client -> checkIsServed(client, SHORT_CALL, SHORT_CALL));
         clients.forEach(client -> checkIsServed(client, LONG_CALL, LONG_REPLY));
+        boolean isAdmitted = clients.get(0).server.admitsAtOnce();
+        if (plan.weather() == SimulationPlan.Weather.LOSSES && plan.seed() % 4 == 0 && isAdmitted) {
+            checkComesBack(clients.get(0));
+        }
         expect(
                 "operations end",
                 () -> clients.stream().allMatch(client -> client.options.isIdle()),
@@ -197,6 +214,7 @@ final class SimulatedWorld {
     }
 
     private void end() {
+        checkConnections();
         checkOthers();
         clients.forEach(SimulatedClient::check);
         rogues.close();
@@ -215,12 +233,20 @@ final class SimulatedWorld {
                 "no message has memory",
                 () -> clients.stream().allMatch(client -> client.host.isEmpty()));
         expect(
+                "no message of a server has memory",
+                () -> servers.stream().allMatch(server -> server.host.isEmpty()));
+        expect(
+                "whoever closes a client is told",
+                () -> clients.stream().allMatch(SimulatedClient::isClosed),
+                PATIENCE_MILLIS);
+        expect(
                 "no timer of a client is left",
                 () -> clients.stream().noneMatch(client -> client.host.hasTimers()),
                 MOST_TIMER_MILLIS);
         expect(
                 "no timer of a server is left",
                 () -> servers.stream().noneMatch(server -> server.host.hasTimers()));
+        checkConnections();
         servers.forEach(server -> server.host.shutdown());
         clients.forEach(client -> client.host.shutdown());
         rogues.shutdown();
@@ -361,9 +387,38 @@ final class SimulatedWorld {
         }
     }
 
+    /** What ended connections leave behind, and what those that live count. */
+    private void checkConnections() {
+        hosts().forEach(
+                        host -> {
+                            String timer = host.timerOfEnded();
+                            if (timer != null) {
+                                throw new AssertionError("timers of what has ended: " + timer);
+                            }
+                            Channel counted = host.countedForNothing();
+                            if (counted != null) {
+                                throw new AssertionError(
+                                        host + " counts bytes of whole messages: " + counted);
+                            }
+                        });
+    }
+
+    private void checkFlushed(SimulatedHost host) {
+        Channel unflushed = host.unflushed();
+        if (unflushed != null) {
+            throw new AssertionError(host + " waits, and has not flushed: " + unflushed);
+        }
+    }
+
     private void checkNow() {
         if (wrong != null) {
             throw new AssertionError(wrong);
+        }
+        for (SimulatedServer server : servers) {
+            checkFlushed(server.host);
+        }
+        for (SimulatedClient client : clients) {
+            checkFlushed(client.host);
         }
         for (SimulatedClient client : clients) {
             client.codec.checkNow();
@@ -379,10 +434,22 @@ final class SimulatedWorld {
         return FIRST_CODEC_CALL + codecCalls++;
     }
 
-    /** An XID names one call of one client for ever: else the cache of a server may answer with an older reply. */
+    /** A client was told an error by the XID of its call, which it may send again by another one. */
+    void refused(String caller, int xid) {
+        refused.computeIfAbsent(caller, any -> new HashSet<>()).add(xid);
+    }
+
+    /**
+     * An XID names one call of one client for ever: else the cache of a server may answer with an older reply. And a
+     * call keeps it, on whatever connection it is sent, until it is refused (RFC 8166, 4.5.5).
+     */
     void arrives(int number, int xid) {
         executed.add(number);
         String caller = callers.get(number);
+        Integer other = caller == null ? null : xidsOfCalls.put(number, xid);
+        if (other != null && other != xid && !isRefused(caller, other)) {
+            wrong("call " + number + " of " + caller + " has XID " + other + " and " + xid);
+        }
         Integer before =
                 caller == null
                         ? null
@@ -391,6 +458,10 @@ final class SimulatedWorld {
         if (before != null && before != number) {
             wrong(caller + " has used XID " + xid + " of call " + before + " for " + number);
         }
+    }
+
+    private boolean isRefused(String caller, int xid) {
+        return refused.getOrDefault(caller, Set.of()).contains(xid);
     }
 
     /** Whether a server has executed a call. */
@@ -428,6 +499,20 @@ final class SimulatedWorld {
         }
         throw new AssertionError(
                 client + " is not served any more with calls of " + length + " bytes");
+    }
+
+    /** Whoever was answered connects again at once, as often as connections are lost. */
+    private void checkComesBack(SimulatedClient client) {
+        for (int i = 0; i < LOSSES_IN_A_ROW && client.loseConnections(); i++) {
+            SimulatedCall call =
+                    SimulatedCall.plain(this, nextNumber(), client, SHORT_CALL, SHORT_CALL);
+            calls.add(call);
+            expect(call + " behind loss " + i + " ends", call::isDone, BACK_MILLIS);
+            call.check(false);
+            if (!call.isSuccess()) {
+                throw new AssertionError(call + " behind loss " + i + " fails");
+            }
+        }
     }
 
     SimulatedStreams streams() {

@@ -105,6 +105,11 @@ final class SimulationSettings {
         return readChunkReplies == null && !isPulling;
     }
 
+    /** Whether pull completions need receives beside those of the grant. */
+    boolean areCompletionsOutside() {
+        return readChunkReplies != null;
+    }
+
     /** Whether some calls have short ones; a call that is late may cost a silent connection. */
     boolean hasDeadlines() {
         return hasDeadlines;
