@@ -84,6 +84,10 @@ enum RawAttack {
     RESPONSE_ENDS_EARLY,
     RESPONSE_DOES_NOT_END,
     RESPONSE_HALF_END,
+    // What the victim does itself.
+    VICTIM_LEAVES,
+    VICTIM_LEAVES_UNREAD,
+    VICTIM_ERRS,
     TERMINATE,
     TERMINATE_READ;
 
@@ -99,6 +103,8 @@ enum RawAttack {
         STALLED,
         /** By a Terminate of the rogue. */
         BY_PEER,
+        /** By the victim, although the rogue keeps its end. */
+        LEFT,
         /** Before there is a connection. */
         NOT_STARTED,
         START_TIMED_OUT,
@@ -131,6 +137,15 @@ enum RawAttack {
         return this == SEND_TOO_LONG || this == SEND_BECOMES_TOO_LONG;
     }
 
+    /** Whether a start-up that breaks the rule counts as refused, by an end that was connected to, or has connected. */
+    boolean isRefused(boolean responds) {
+        return isStartup()
+                && this != STARTUP_SILENCE
+                && this != STARTUP_REJECTS
+                && this != SURPLUS
+                && !(responds && this == STARTUP_END);
+    }
+
     /** Whether the keys of the victim have to be valid. */
     boolean needsKeys() {
         return name().startsWith("WRITE")
@@ -151,6 +166,7 @@ enum RawAttack {
                 && !name().startsWith("HALF")
                 && this != LONG_ULPDU
                 && this != RESPONSE_HALF_END
+                && !name().startsWith("VICTIM")
                 && this != MARKER
                 && this != NO_RECEIVE;
     }
@@ -352,6 +368,18 @@ enum RawAttack {
                     return;
                 }
                 c.by("1100c000", RawFpdus.tagged(true, 2, random.nextInt(), 0, some));
+            }
+            case VICTIM_LEAVES, VICTIM_LEAVES_UNREAD -> {
+                c.expect(End.LEFT, null);
+                if (this == VICTIM_LEAVES_UNREAD) {
+                    c.readLater(Long.MAX_VALUE);
+                    c.sendMessage(RawVictim.Command.MIXED, 0);
+                }
+                c.sendMessage(RawVictim.Command.DISCONNECT, 0);
+            }
+            case VICTIM_ERRS -> {
+                c.expect(End.TERMINATED, "00ff0000");
+                c.sendMessage(RawVictim.Command.ERR, 0);
             }
             case TERMINATE -> {
                 c.expect(End.BY_PEER, null);

@@ -36,6 +36,8 @@ final class RawConnection {
     /** Longer than the victim may keep a connection that has ended, or half an FPDU. */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
+    private static final long LATE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(25);
 
     /** A Read Request of one end that is not answered. */
@@ -104,6 +106,9 @@ final class RawConnection {
     private int lingered;
     private boolean mayEndEarly;
 
+    /** Nothing is read before. */
+    private long readsFrom;
+
     /** Sent when the victim has said that it has taken a key back. */
     private String controlWhenRevoked;
 
@@ -169,6 +174,10 @@ final class RawConnection {
         return hasAttacked;
     }
 
+    long lastSent() {
+        return lastSent;
+    }
+
     /** From the last byte that was sent to the end. */
     long nanosToTheEnd() {
         return endedAt - lastSent;
@@ -199,7 +208,7 @@ final class RawConnection {
     }
 
     private void receive() throws IOException {
-        while (!isEnded) {
+        while (!isEnded && world.network.nanoTime() >= readsFrom) {
             int read = socket.read(received.clear());
             if (read < 0) {
                 ends(false);
@@ -262,7 +271,8 @@ final class RawConnection {
             isStopped = true;
             socket.shutdownOutput();
         }
-        key.interestOps((isEnded ? 0 : SelectionKey.OP_READ) | (wants ? SelectionKey.OP_WRITE : 0));
+        boolean reads = !isEnded && world.network.nanoTime() >= readsFrom;
+        key.interestOps((reads ? SelectionKey.OP_READ : 0) | (wants ? SelectionKey.OP_WRITE : 0));
     }
 
     /** The victim has ended the connection. */
@@ -274,7 +284,8 @@ final class RawConnection {
         isEnded = true;
         wasReset = asReset;
         endedAt = world.network.nanoTime();
-        if (asReset || random.nextInt(4) != 0 || !isStrict()) {
+        boolean isKept = expected == RawAttack.End.LEFT || random.nextInt(4) == 0;
+        if (asReset || !isKept || !isStrict()) {
             close();
             return;
         }
@@ -298,7 +309,12 @@ final class RawConnection {
         if (isOver || deadline == Long.MAX_VALUE) {
             return Long.MAX_VALUE;
         }
-        long left = deadline - world.network.nanoTime();
+        long now = world.network.nanoTime();
+        if (readsFrom > 0 && readsFrom <= now) {
+            readsFrom = 0;
+            ready();
+        }
+        long left = Math.min(deadline, readsFrom == 0 ? Long.MAX_VALUE : readsFrom) - now;
         if (left > 0) {
             return TimeUnit.NANOSECONDS.toMillis(left) + 1;
         }
@@ -308,7 +324,7 @@ final class RawConnection {
             return TimeUnit.SECONDS.toMillis(1);
         }
         if (!isEnded) {
-            if (isStrict() && !world.plan.hasLosses()) {
+            if (isStrict() && readsFrom != Long.MAX_VALUE) {
                 wrong("is not given up within a minute");
             }
             endedAt = world.network.nanoTime();
@@ -516,6 +532,9 @@ final class RawConnection {
         if (isInvalidating && random.nextBoolean()) {
             stag = victim.writableKey;
         }
+        if (command == RawVictim.Command.REVOKE_READ && !reads.isEmpty() && random.nextBoolean()) {
+            readLater(LATE_NANOS);
+        }
         mayEndEarly |=
                 !reads.isEmpty()
                         && (command == RawVictim.Command.REVOKE_READ
@@ -594,6 +613,11 @@ final class RawConnection {
     void sendRaw(byte[] bytes) {
         mayVictimSend = true;
         send(bytes);
+    }
+
+    /** Reads nothing for a time. */
+    void readLater(long nanos) {
+        readsFrom = nanos == Long.MAX_VALUE ? nanos : world.network.nanoTime() + nanos;
     }
 
     /** Sends nothing any more. */

@@ -3,9 +3,12 @@ package org.rpcrdma.codec.simulation;
 
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.DeviceCounter;
 import org.rpcrdma.verbs.WorkStatus;
@@ -31,6 +34,9 @@ final class RawRogues {
 
     private final SimulatedWorld world;
     private final List<RawConnection> connections = new ArrayList<>();
+
+    /** All keys that the devices of hosts have given. */
+    private final Map<SimulatedHost, Set<Integer>> keys = new HashMap<>();
 
     /** {@code null} before the first one. */
     private RawIwarpRogue rogue;
@@ -58,7 +64,13 @@ final class RawRogues {
         RawConnection connection =
                 new RawConnection(world, number, attack, responds, random.nextLong());
         RawVictim victim =
-                new RawVictim(world, host, number, new Random(random.nextLong()), connection);
+                new RawVictim(
+                        world,
+                        host,
+                        number,
+                        new Random(random.nextLong()),
+                        connection,
+                        keys.computeIfAbsent(host, any -> new HashSet<>()));
         connection.victim = victim;
         connections.add(connection);
         world.network.note(connection + " at " + host);
@@ -84,6 +96,7 @@ final class RawRogues {
         connections.forEach(this::check);
         COUNTED.forEach(this::checkCounted);
         world.hosts().forEach(this::checkCrcErrors);
+        world.hosts().forEach(this::checkRefused);
     }
 
     private boolean areOver() {
@@ -113,7 +126,7 @@ final class RawRogues {
             }
         } else if (!victim.isOver) {
             one.wrong("does not end");
-        } else if (isFailure == (expected == RawAttack.End.ORDERLY)) {
+        } else if (isFailure == isOrderly(expected)) {
             one.wrong("ends by " + victim.cause + ", not " + expected);
         }
         String control = one.expectedTerminate();
@@ -124,12 +137,18 @@ final class RawRogues {
         checkStatus(one);
     }
 
+    private static boolean isOrderly(RawAttack.End end) {
+        return end == RawAttack.End.ORDERLY || end == RawAttack.End.LEFT;
+    }
+
     private static void checkTime(RawConnection one, RawAttack.End expected) {
         long seconds = one.nanosToTheEnd() / SECOND;
         boolean isInTime =
                 switch (expected) {
                     case STALLED -> seconds >= 29 && seconds <= 39;
                     case START_TIMED_OUT -> seconds <= 11;
+                    // Twice the drain time-out, or thrice where bytes were taken meanwhile.
+                    case LEFT -> one.victim.overAt - one.lastSent() <= 7 * SECOND;
                     default -> true;
                 };
         if (!isInTime) {
@@ -191,6 +210,17 @@ final class RawRogues {
                         .sum();
         if (host.context().value(DeviceCounter.BYTES_IN) < bytes) {
             world.wrong(host + " has not counted " + bytes + " bytes");
+        }
+    }
+
+    private void checkRefused(SimulatedHost host) {
+        long refused =
+                connections.stream()
+                        .filter(one -> one.victim.host == host)
+                        .filter(one -> one.attack().isRefused(one.isResponder()))
+                        .count();
+        if (host.context().value(DeviceCounter.STARTUPS_REFUSED) < refused) {
+            world.wrong(host + " has not counted " + refused + " start-ups that it has refused");
         }
     }
 

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.codec.fault.FaultQueuePair;
 import org.rpcrdma.verbs.ConnectionRequest;
@@ -36,7 +37,8 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
         REVOKE_READ,
         REVOKE_WRITE,
         DISCONNECT,
-        NO_RECEIVES
+        NO_RECEIVES,
+        ERR
     }
 
     /** One work request. */
@@ -69,6 +71,9 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
     private static final int MEMORY = RECEIVES_AT + RECEIVES * RECEIVE_SLOT + 64;
     private static final int MOST_POSTED = 16;
 
+    /** Enough that two victims make a host use places of keys again. */
+    private static final int SHORT_LIVED_KEYS = 40;
+
     final SimulatedHost host;
     final QueuePairConfig size;
 
@@ -93,6 +98,9 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
     boolean isOver;
     Throwable cause;
 
+    /** When it was told of the end. */
+    long overAt;
+
     /** How its oldest work has failed; {@code null} when none has. */
     WorkStatus firstFailure;
 
@@ -102,6 +110,7 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
     private final int number;
     private final Random random;
     private final RawConnection peer;
+    private final Set<Integer> keys;
     private final ByteBuf memory;
     private MemoryRegion region;
     private QueuePair queuePair;
@@ -110,6 +119,10 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
     private final ArrayDeque<Work> posted = new ArrayDeque<>();
     private byte[] written;
     private long nextId;
+
+    /** Of the work request that names no memory. */
+    private long wrongId = -1;
+
     private int nextHeader;
     private int nextSink;
     private int receivesCompleted;
@@ -123,12 +136,14 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
             SimulatedHost host,
             int number,
             Random random,
-            RawConnection peer) {
+            RawConnection peer,
+            Set<Integer> keys) {
         this.world = world;
         this.host = host;
         this.number = number;
         this.random = random;
         this.peer = peer;
+        this.keys = keys;
         size = new QueuePairConfig(HEADERS, RECEIVES, random.nextInt(5), random.nextInt(5));
         privateData = new byte[random.nextInt(40)];
         random.nextBytes(privateData);
@@ -161,6 +176,13 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
         foreignReadableKey =
                 bystander.expose(region, at(FOREIGN_AT), FOREIGN, QueuePair.REMOTE_READ);
         foreignReadableOffset = bystander.exposedOffset(foreignReadableKey);
+        for (int i = 0; i < SHORT_LIVED_KEYS; i++) {
+            int key = bystander.expose(region, at(FOREIGN_AT), 1, QueuePair.REMOTE_READ);
+            if (!keys.add(key)) {
+                wrong("a key is given twice");
+            }
+            bystander.invalidate(key);
+        }
     }
 
     private void take(QueuePair fresh) {
@@ -383,6 +405,15 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
         queuePair.doorbell();
     }
 
+    /** Names memory that is not registered. */
+    private void err() {
+        int wrongKey = region.localKey() ^ 0x0080_0000;
+        wrongId = post(-1, 0, true);
+        queuePair.send(wrongId, QueuePair.SIGNALED);
+        queuePair.gather(at(SOURCE_AT), 1 + random.nextInt(SOURCE), wrongKey);
+        queuePair.doorbell();
+    }
+
     private static int sinkPosition(long id) {
         return (int) (id & 0xffff) * 512;
     }
@@ -413,6 +444,7 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
             }
             case DISCONNECT -> queuePair.disconnect();
             case NO_RECEIVES -> postsReceives = false;
+            case ERR -> err();
             default -> {}
         }
     }
@@ -443,6 +475,10 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
         while (!posted.isEmpty() && posted.peek().id() != id && !posted.peek().isSignaled()) {
             // It has succeeded before, which nobody wanted to know.
             posted.poll();
+        }
+        boolean isWrong = id == wrongId;
+        if (isWrong != (status == WorkStatus.LOCAL_PROTECTION_ERROR) && host.context().isPrompt()) {
+            wrong("work ends as " + status);
         }
         if (status != WorkStatus.SUCCESS && firstFailure == null) {
             firstFailure = status;
@@ -547,6 +583,7 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
     @Override
     public void disconnected(Throwable why) {
         isOver = true;
+        overAt = world.network.nanoTime();
         cause = why;
         if (host.context().isPrompt()) {
             // What is posted behind an end that is held back completes behind it.
