@@ -738,7 +738,8 @@ final class RawConnection {
         if (toAnswer.size() > Math.max(inboundReads, 1)) {
             wrong("more Reads come than were agreed on");
         }
-        if ((hasAttacked && whenRevoked == null) || (isReadWanted && size > 0)) {
+        boolean isAwaited = whenRevoked != null || attack == RawAttack.VICTIM_ERRS;
+        if ((hasAttacked && !isAwaited) || (isReadWanted && size > 0)) {
             return;
         }
         answer();
