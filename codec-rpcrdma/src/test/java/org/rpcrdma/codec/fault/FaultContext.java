@@ -93,6 +93,11 @@ public final class FaultContext implements EventLoopVerbsContext {
         delivery = newDelivery;
     }
 
+    /** Whether no event is held back. */
+    public boolean isPrompt() {
+        return delivery == Delivery.AT_ONCE;
+    }
+
     /** Is told of every queue pair that is made from now on. */
     public void atCreation(Consumer<FaultQueuePair> action) {
         atCreation = action;

@@ -67,6 +67,7 @@ final class SimulatedWorld {
     private final List<SimulatedClient> clients = new ArrayList<>();
     private final List<SimulatedCall> calls = new ArrayList<>();
     private final SimulatedRogues rogues = new SimulatedRogues(this);
+    private final RawRogues raw = new RawRogues(this);
     private final Map<Integer, byte[]> arguments = new HashMap<>();
 
     /** Which client has sent a call, by its number. */
@@ -163,6 +164,7 @@ final class SimulatedWorld {
                 plan.hasLosses() ? 0 : PATIENCE_MILLIS,
                 plan.hasLosses());
         expect("mistakes are answered", rogues::areAnswered, plan.hasLosses());
+        raw.finish();
         checkRemains();
         if (crowd != null) {
             crowd.finish();
@@ -198,6 +200,7 @@ final class SimulatedWorld {
         if (!plan.isShortOfMemory()
                 || settings.hasDeadlines()
                 || !rogues.isQuiet()
+                || !raw.isEmpty()
                 || !streams.deceived().isEmpty()) {
             return;
         }
@@ -218,6 +221,7 @@ final class SimulatedWorld {
         checkOthers();
         clients.forEach(SimulatedClient::check);
         rogues.close();
+        raw.close();
         if (crowd != null) {
             crowd.close();
         }
@@ -250,6 +254,7 @@ final class SimulatedWorld {
         servers.forEach(server -> server.host.shutdown());
         clients.forEach(client -> client.host.shutdown());
         rogues.shutdown();
+        raw.shutdown();
         segments.values().forEach(each -> each.host.shutdown());
         streams.deceived().shutdown();
         if (crowd != null) {
@@ -320,6 +325,12 @@ final class SimulatedWorld {
             case CONNECT -> client.connect();
             case STREAM -> streams.act(client, random);
             case ROGUE -> rogues.act(server, random, calls);
+            case RAW -> {
+                if (raw.act(host, random) == RawAttack.NO_RECEIVE) {
+                    client.expectUnderruns();
+                    server.expectUnderruns();
+                }
+            }
             case ROGUE_STREAM -> streams.deceived().act(client, server, random);
             case CROWD -> {
                 crowd = new SimulatedCrowd(this, server, action.steps());

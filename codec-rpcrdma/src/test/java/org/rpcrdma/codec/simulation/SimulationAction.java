@@ -23,6 +23,8 @@ record SimulationAction(int number, Kind kind, int peer, long seed, int steps) {
         STREAM,
         ROGUE,
         ROGUE_STREAM,
+        /** A connection of {@link RawIwarpRogue}. */
+        RAW,
         /** As many of each kind as the action has steps. */
         CROWD,
         STALL,

@@ -37,6 +37,7 @@ record SimulationPlan(
     private static final int MOST_STREAM_ACTIONS = 25;
     private static final int MOST_SEGMENT_ACTIONS = 10;
     private static final int MOST_ROGUE_STREAM_ACTIONS = 10;
+    private static final int MOST_RAW_ACTIONS = 8;
 
     /** Determines all of it by a seed. */
     static SimulationPlan of(long seed) {
@@ -68,7 +69,17 @@ record SimulationPlan(
         if (weather == Weather.LOSSES && SimulatedDevice.isChecked(seed)) {
             addDamages(actions, new Random(seed * 0x9E3779B97F4A7C15L + 6));
         }
+        addRaw(actions, weather, new Random(seed * 0x9E3779B97F4A7C15L + 7));
         return new SimulationPlan(seed, servers, clients, weather, actions);
+    }
+
+    /** In every calm history but one of four, where each has to end in one way, and in one of six others. */
+    private static void addRaw(List<SimulationAction> actions, Weather weather, Random random) {
+        if (weather == Weather.CALM ? random.nextInt(4) == 0 : random.nextInt(6) != 0) {
+            return;
+        }
+        int count = 3 + random.nextInt(MOST_RAW_ACTIONS - 2);
+        add(actions, SimulationAction.Kind.RAW, count, 40, random);
     }
 
     /** Somebody waits for a connection without a call, in one history of three. */
