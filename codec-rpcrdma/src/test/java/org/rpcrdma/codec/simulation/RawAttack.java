@@ -216,7 +216,7 @@ enum RawAttack {
             case LONG_ULPDU -> {
                 c.expect(End.STALLED, null);
                 byte[] fpdu = c.fpdus.fpdu(send(msn, 0, some));
-                fpdu[1] += 20;
+                fpdu[1] = (byte) (fpdu[1] + 20);
                 c.sendRaw(c.fpdus.hasMarkersOut() ? Arrays.copyOf(fpdu, 3) : fpdu);
             }
             case TAGGED_VERSION ->
@@ -469,7 +469,7 @@ enum RawAttack {
             at = c.nextMarker(20);
             byte[] fpdu = c.fpdus.fpdu(segment);
             if (at >= 0) {
-                fpdu[at + 3] += 8;
+                fpdu[at + 3] = (byte) (fpdu[at + 3] + 8);
             }
             c.sendRaw(fpdu);
         }

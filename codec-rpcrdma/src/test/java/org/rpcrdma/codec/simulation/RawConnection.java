@@ -525,7 +525,7 @@ final class RawConnection {
                 isEmpty ? 0 : SEND_HEADER + random.nextInt(RawVictim.RECEIVE - SEND_HEADER + 1);
         byte[] message = bytes(SEND, sends.size(), length);
         if (length > 0) {
-            ByteBuffer.wrap(message).put((byte) command.ordinal()).putInt(written);
+            ByteBuffer.wrap(message).put(command.code()).putInt(written);
         }
         boolean isInvalidating = invalidates > 0 && !hasInvalidated && !isUsual(attack);
         int stag = isInvalidating ? victim.readableKey : 0;

@@ -122,7 +122,7 @@ final class RawStartup {
                 connection.endOutput();
                 return;
             }
-            default -> frame[random.nextInt(16)] ^= 1 << random.nextInt(7);
+            default -> frame[random.nextInt(16)] ^= (byte) (1 << random.nextInt(7));
         }
         if (attack() == RawAttack.STARTUP_PRIVATE_DATA) {
             frame[19] = 1;

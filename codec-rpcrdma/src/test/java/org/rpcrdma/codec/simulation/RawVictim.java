@@ -8,6 +8,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -38,7 +39,14 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
         REVOKE_WRITE,
         DISCONNECT,
         NO_RECEIVES,
-        ERR
+        ERR;
+
+        private static final List<Command> ALL = List.of(values());
+
+        /** As the first byte of a message has it. */
+        byte code() {
+            return (byte) ALL.indexOf(this);
+        }
     }
 
     /** One work request. */
@@ -563,7 +571,7 @@ final class RawVictim implements QueuePairHandler, ListenerHandler {
             return;
         }
         if (length >= RawConnection.SEND_HEADER) {
-            carryOut(Command.values()[came[0]]);
+            carryOut(Command.ALL.get(came[0]));
         }
         if (postsReceives && queuePair != null && !isOver) {
             postReceive();
