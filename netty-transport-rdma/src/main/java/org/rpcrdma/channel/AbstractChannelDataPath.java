@@ -56,6 +56,11 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
         // No last message.
     }
 
+    /** Netty takes no more messages, and is about to fail those that it has. */
+    void outputCloses() {
+        // Netty has all messages.
+    }
+
     /** Netty is about to release all flushed messages: retains memory that the device may still use. */
     void outputEnds() {
         // Posted work uses no memory of these messages.
@@ -84,6 +89,16 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
      * @throws RuntimeException when the device refuses; a partly posted message cannot be revoked
      */
     abstract void post(ChannelOutboundBuffer flushed) throws Exception;
+
+    /**
+     * Posts flushed messages that are not in the outbound buffer, or moves them there if they cannot be posted.
+     *
+     * @param isFlush whether all that is written is flushed now
+     * @param mayPost whether the connection takes messages
+     */
+    void postUnbuffered(boolean isFlush, boolean mayPost) {
+        // All messages are in the outbound buffer.
+    }
 
     /** Memory for a message that is arriving, see {@link QueuePairHandler#receiveMemory}. */
     ReceiveMemoryRange receiveMemory(long id, int length) {

@@ -4,6 +4,8 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultMessageSizeEstimator;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +29,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
 
     private final RdmaChannelConfig config;
     private final QueuePair queuePair;
+    private final ZeroCopyRegistrar memory;
     private final SendQueuePoster sends;
 
     /** Keep-alive timer for a device without its own; {@code null} for none. */
@@ -54,9 +57,10 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     MessageChannelDataPath(RdmaChannel channel, ZeroCopyRegistrar memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
+        this.memory = memory;
         config = channel.config();
         DeviceCapabilities device = channel.poller().context().capabilities();
-        sends = new SendQueuePoster(queuePair, memory, config.getSendDepth());
+        sends = new SendQueuePoster(queuePair, memory, config.getSendDepth(), channel);
         incomplete =
                 new ChannelIncompleteMessageQuotaShare(
                         channel::remoteAddress, config::getIncompleteBytesPerAddress);
@@ -97,6 +101,9 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
 
     @Override
     void opened(byte[] peerData) {
+        if (config.getMessageSizeEstimator() == DefaultMessageSizeEstimator.DEFAULT) {
+            sends.unbuffered.open();
+        }
         if (!config.isKeepAlive()) {
             return;
         }
@@ -117,11 +124,17 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
      */
     void lookForPeer() {
         ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
-        if (outbound != null && outbound.totalPendingWriteBytes() == 0 && sends.isEmpty()) {
+        if (outbound != null && hasNothingToSend(outbound)) {
             channel.unsafe()
                     .write(new RdmaWrite(Unpooled.EMPTY_BUFFER, 0, 0), channel.newPromise());
             channel.unsafe().flush();
         }
+    }
+
+    private boolean hasNothingToSend(ChannelOutboundBuffer outbound) {
+        return outbound.totalPendingWriteBytes() == 0
+                && sends.unbuffered.isEmpty()
+                && sends.isEmpty();
     }
 
     private void stalled(IOException cause) {
@@ -155,6 +168,42 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     }
 
     // ------------------------------------------------------------------ work
+
+    /**
+     * Takes a Send past the outbound buffer, unless anything about it or the channel is unusual.
+     *
+     * @return whether the message and the promise were taken
+     */
+    boolean tryWrite(ByteBuf message, ChannelPromise promise) {
+        int length = message.readableBytes();
+        return channel.mayDeliver()
+                && !channel.isDisconnected()
+                && length > 0
+                && length <= config.getMaxSendSize()
+                && memory.pooled(message, message.readerIndex(), length) != null
+                && sends.unbuffered.tryAdd(message, length, config.highWaterMark(), promise);
+    }
+
+    UnbufferedSends unbuffered() {
+        return sends.unbuffered;
+    }
+
+    @Override
+    void postUnbuffered(boolean isFlush, boolean mayPost) {
+        if (isFlush) {
+            sends.unbuffered.flush();
+        }
+        if (mayPost) {
+            sends.postUnbuffered();
+        } else {
+            sends.unbuffered.spill();
+        }
+    }
+
+    @Override
+    void outputCloses() {
+        sends.unbuffered.close();
+    }
 
     @Override
     void post(ChannelOutboundBuffer flushed) throws Exception {

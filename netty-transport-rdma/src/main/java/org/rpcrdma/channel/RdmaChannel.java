@@ -8,6 +8,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
+import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.StringUtil;
 import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.verbs.ConnectionRequest;
@@ -51,7 +52,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     private ZeroCopyRegistrar memory;
 
     /** Protocol of the current queue pair, or of the last one. */
-    private MessageChannelDataPath dataPath;
+    private volatile MessageChannelDataPath dataPath;
 
     /** Size of receives set before they exist; 0 for the configured size. */
     private int receiveUpTo;
@@ -259,6 +260,9 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
     @Override
     protected Object filterOutboundMessage(Object message) throws Exception {
+        if (dataPath != null) {
+            dataPath.unbuffered().spill(); // they go before
+        }
         if (message instanceof ByteBuf buffer) {
             if (!buffer.isReadable()) {
                 buffer.release();
@@ -292,6 +296,26 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
                 "unsupported message type: " + StringUtil.simpleClassName(message) + EXPECTED);
     }
 
+    @Override
+    public boolean isWritable() {
+        MessageChannelDataPath current = dataPath;
+        return super.isWritable() && (current == null || current.unbuffered().isWritable());
+    }
+
+    @Override
+    public long bytesBeforeUnwritable() {
+        long bytes = super.bytesBeforeUnwritable();
+        MessageChannelDataPath current = dataPath;
+        return current == null ? bytes : current.unbuffered().bytesBeforeUnwritable(bytes);
+    }
+
+    @Override
+    public long bytesBeforeWritable() {
+        long bytes = super.bytesBeforeWritable();
+        MessageChannelDataPath current = dataPath;
+        return current == null ? bytes : current.unbuffered().bytesBeforeWritable(bytes);
+    }
+
     /** A Send longer than the peer's receive would end the connection (RFC 8166, 3.3). */
     private void checkLength(ByteBuf buffer) throws MessageTooLongException {
         int limit = config.getMaxSendSize();
@@ -316,6 +340,11 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         @Override
         public boolean mayPrepend(ByteBuf buffer) {
             return poller().pool.isOnlyReference(buffer);
+        }
+
+        @Override
+        public boolean tryWrite(ByteBuf message, ChannelPromise promise) {
+            return dataPath != null && dataPath.tryWrite(message, promise);
         }
 
         @Override

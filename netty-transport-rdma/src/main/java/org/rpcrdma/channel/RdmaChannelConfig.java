@@ -89,6 +89,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     private volatile byte[] privateData = NO_DATA;
     private volatile byte[] peerPrivateData = NO_DATA;
     private volatile RegistrationPolicy registrationPolicy = RegistrationPolicy.EXACT;
+    private volatile int highWaterMark = getWriteBufferHighWaterMark();
 
     RdmaChannelConfig(RdmaChannel channel) {
         super(channel, new FixedRecvByteBufAllocator(1)); // the peer decides the length of messages
@@ -332,6 +333,11 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
+    /** {@link #getWriteBufferHighWaterMark}, without the way to it. */
+    int highWaterMark() {
+        return highWaterMark;
+    }
+
     QueuePairConfig queuePairConfig() {
         return new QueuePairConfig(sendDepth, receiveDepth, readDepth, readDepth);
     }
@@ -384,6 +390,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     @Override
     public RdmaChannelConfig setWriteBufferHighWaterMark(int bytes) {
         super.setWriteBufferHighWaterMark(bytes);
+        highWaterMark = bytes;
         return this;
     }
 
@@ -396,6 +403,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     @Override
     public RdmaChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark mark) {
         super.setWriteBufferWaterMark(mark);
+        highWaterMark = mark.high();
         return this;
     }
 

@@ -3,6 +3,7 @@ package org.rpcrdma.channel.internal;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelPromise;
 import io.netty.util.AttributeKey;
 
 /**
@@ -26,6 +27,16 @@ public interface ChannelInternals {
      * device sends from its memory.
      */
     boolean mayPrepend(ByteBuf buffer);
+
+    /**
+     * Writes a Send as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and its cost; for a
+     * codec that is next to the channel. Order, water marks and outcome are the same.
+     *
+     * @param message and promise are taken over if the result is {@code true}
+     * @param promise not done
+     * @return {@code false} for whatever is unusual about the message or the channel: write it by the usual way
+     */
+    boolean tryWrite(ByteBuf message, ChannelPromise promise);
 
     /**
      * Whether the device accepts a peer's Send with Invalidate for handles of this channel. If not, do not announce
