@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPipeline;
 import java.io.IOException;
@@ -144,13 +145,14 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
     /** Delivers inbound data while the pipeline wants to read. */
     final void deliver() {
         ChannelPipeline pipeline = channel.pipeline();
-        var handle = channel.unsafe().recvBufAllocHandle();
+        Channel.Unsafe unsafe = channel.ownUnsafe();
+        var handle = unsafe.recvBufAllocHandle();
         handle.reset(channel.config());
         do {
             int wanted = handle.guess();
             ByteBuf arrived = next(wanted);
             int length = arrived.readableBytes();
-            channel.readBegins();
+            channel.readPending = false;
             handle.attemptedBytesRead(attempted(wanted, length));
             handle.lastBytesRead(length);
             handle.incMessagesRead(1);

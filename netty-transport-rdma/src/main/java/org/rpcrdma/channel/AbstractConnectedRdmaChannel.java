@@ -66,7 +66,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     @Override
     public final boolean isActive() {
-        return queuePair.isActive();
+        return queuePair.state == ChannelQueuePairLifecycle.State.ACTIVE;
     }
 
     /**
@@ -132,7 +132,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Whether a close waits for posted work. */
     final boolean isClosing() {
-        return end.isDraining();
+        return end.draining != null;
     }
 
     // ------------------------------------------------------------------ beginning
@@ -345,7 +345,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Posted work has completed: continues a waiting close, or posts messages that wait for room in the send queue. */
     final void workDone(boolean moreWaits) {
-        if (end.isDraining()) {
+        if (end.draining != null) {
             if (!path.mustDrain()) {
                 cut();
             }
@@ -374,7 +374,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         if (queuePair.isRequested()) {
             start.accept();
         }
-        if (mayDeliver() && isReadPending() && path.hasInbound()) {
+        if (mayDeliver() && readPending && path.hasInbound()) {
             path.deliver();
         }
         if (mayDeliver()) {
@@ -387,7 +387,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Whether inbound data may be delivered: not after the pipeline has closed the channel. */
     final boolean mayDeliver() {
-        return isActive() && !end.isDraining();
+        return isActive() && end.draining == null;
     }
 
     /** Closes the channel of a disconnected peer after the pipeline has read all inbound data. */

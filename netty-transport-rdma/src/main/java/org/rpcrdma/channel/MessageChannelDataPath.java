@@ -41,8 +41,8 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     /** Bytes counted for the incomplete Send; a peer has at most one. */
     private int incompleteSend;
 
-    /** Receive of the incomplete Send. */
-    private long incompleteId = -1;
+    /** Number of the receive of the incomplete Send; -1 for none. */
+    private int incompleteReceive = -1;
 
     /** Ends the connection of a peer that does not answer a Read. */
     final RdmaReadTimeout readDeadline;
@@ -222,10 +222,10 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         // A message of several segments: its length is not known yet, so the full receive size
         // counts.
         boolean isCounted = length >= receives.size && receives.size >= LEAST_COUNTED;
-        return isCounted ? incompleteMemory(id) : receives.memory(id, length);
+        return isCounted ? incompleteMemory() : receives.memory(length);
     }
 
-    private ReceiveMemoryRange incompleteMemory(long id) {
+    private ReceiveMemoryRange incompleteMemory() {
         int size = receives.size;
         // Sends complete in order: an earlier one is complete, though its completion is not polled
         // yet.
@@ -237,7 +237,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         }
         ReceiveMemoryRange memory = null;
         try {
-            memory = receives.memory(id, size);
+            memory = receives.memory(size);
         } finally {
             if (memory == null) {
                 incomplete.give(size);
@@ -245,7 +245,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         }
         if (memory != null) {
             incompleteSend = size;
-            incompleteId = id;
+            incompleteReceive = receives.lastWithMemory();
         }
         return memory;
     }
@@ -254,21 +254,21 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         if (incompleteSend > 0) {
             incomplete.give(incompleteSend);
             incompleteSend = 0;
-            incompleteId = -1;
+            incompleteReceive = -1;
         }
     }
 
     @Override
     void completed(long id, WorkStatus status, int length) {
-        if (SendQueuePoster.isSend(id)) {
+        if ((id & SendQueuePoster.SEND) != 0) {
             sends.completed(id, status);
             channel.workDone(sends.blocked && status == WorkStatus.SUCCESS);
         } else if (status == WorkStatus.SUCCESS) {
-            if (id == incompleteId) {
+            if (receives.completed == incompleteReceive) {
                 sendIsComplete();
             }
             receives.complete(length);
-            if (channel.isReadPending()) {
+            if (channel.readPending) {
                 channel.becomeReady();
             }
         } else {

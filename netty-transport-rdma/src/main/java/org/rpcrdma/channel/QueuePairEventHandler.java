@@ -59,14 +59,14 @@ final class QueuePairEventHandler implements QueuePairHandler {
     /** Receives are replaced when their messages are delivered. */
     @Override
     public boolean receivesFollow() {
-        return channel.mayDeliver() && channel.isReadPending() && channel.path.hasInbound();
+        return channel.mayDeliver() && channel.readPending && channel.path.hasInbound();
     }
 
     @Override
     public void disconnected(Throwable cause) {
         end.disconnected(cause);
         try {
-            if (end.isDraining()) {
+            if (end.draining != null) {
                 channel.cut();
             } else {
                 channel.becomeReady();

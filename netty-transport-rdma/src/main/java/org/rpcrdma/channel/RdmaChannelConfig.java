@@ -21,7 +21,6 @@ import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
 
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
@@ -92,7 +91,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     private volatile int highWaterMark = getWriteBufferHighWaterMark();
 
     RdmaChannelConfig(RdmaChannel channel) {
-        super(channel, new FixedRecvByteBufAllocator(1)); // the peer decides the length of messages
+        super(channel, new MessagesPerReadAllocator()); // the peer decides the length of messages
     }
 
     @Override

@@ -20,7 +20,7 @@ import org.rpcrdma.verbs.WorkStatus;
 final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Marks the work request ids of the send queue. Ids of receives lack the mark. */
-    private static final long SEND = 1L << 62;
+    static final long SEND = 1L << 62;
 
     private final QueuePair queuePair;
     private final ZeroCopyRegistrar memory;
@@ -60,11 +60,6 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         this.posted = new PostedSendQueueEntries();
         this.outbound = channel.unsafe().outboundBuffer();
         this.unbuffered = new UnbufferedSends(channel);
-    }
-
-    /** Whether a work request id is of the send queue. */
-    static boolean isSend(long id) {
-        return (id & SEND) != 0;
     }
 
     /** Whether no work is in flight. */
@@ -183,7 +178,8 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         held = null;
         opened = true;
         open(message, SEND | posted.next(), flags);
-        ByteBuf content = content(message);
+        ByteBuf content =
+                message instanceof ByteBuf buffer ? buffer : ((ByteBufHolder) message).content();
         MemoryRegion registration =
                 content.isReadable()
                         ? memory.gather(
@@ -205,10 +201,6 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    private static ByteBuf content(Object message) {
-        return message instanceof ByteBuf buffer ? buffer : ((ByteBufHolder) message).content();
-    }
-
     // ------------------------------------------------------------------ completing
 
     /** A signalled or failed work request has completed, and so have all before it. */
@@ -224,11 +216,10 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     private void completeHead(WorkStatus status) {
-        Object message = posted.headMessage();
+        Object message = posted.removeHead();
         if (status != WorkStatus.SUCCESS) {
             unbuffered.spill();
         }
-        posted.removeHead();
         switch (status) {
             case SUCCESS -> succeed(message);
             case FLUSHED -> {
