@@ -34,6 +34,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
         pipeline = ctx.pipeline();
         channel = ctx.channel().unsafe();
         flushes.attach(ctx);
+        link.internals.readInto(ctx, this);
     }
 
     // ------------------------------------------------------------------ written
@@ -55,7 +56,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
     }
 
     private boolean isHalfOfTheCalls(int written) {
-        int inFlight = requester.isOpen() ? requester.credits.inFlight : 0;
+        int inFlight = requester.credits == null ? 0 : requester.credits.inFlight;
         return inFlight > 0 && written >= inFlight / 2;
     }
 
@@ -139,6 +140,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
 
     @Override
     void removed(ChannelHandlerContext ctx) {
+        link.internals.readInto(null, null);
         flushes.endBatch();
     }
 }

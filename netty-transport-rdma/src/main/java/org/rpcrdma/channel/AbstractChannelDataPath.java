@@ -156,13 +156,18 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
             handle.attemptedBytesRead(attempted(wanted, length));
             handle.lastBytesRead(length);
             handle.incMessagesRead(1);
-            pipeline.fireChannelRead(arrived);
+            pass(pipeline, arrived);
         } while (channel.mayDeliver() && hasInbound() && handle.continueReading());
         handle.readComplete();
         if (channel.mayDeliver()) {
             readCompletes();
         }
         pipeline.fireChannelReadComplete();
+    }
+
+    /** Passes a message or bytes to the pipeline. */
+    void pass(ChannelPipeline pipeline, ByteBuf arrived) {
+        pipeline.fireChannelRead(arrived);
     }
 
     /** The pipeline is about to handle channelReadComplete and to flush: work posted now shares that doorbell. */

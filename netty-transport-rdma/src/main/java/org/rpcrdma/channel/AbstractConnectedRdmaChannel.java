@@ -29,7 +29,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     private final ChannelQueuePairLifecycle queuePair;
     private final ConnectionEstablishment start;
-    private final ConnectionEndState end = new ConnectionEndState();
+    final ConnectionEndState end = new ConnectionEndState();
 
     /** Data path of the current queue pair, or of the last one. */
     AbstractChannelDataPath<?> path;

@@ -3,7 +3,9 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultMessageSizeEstimator;
 import io.netty.util.concurrent.Future;
@@ -177,7 +179,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     boolean tryWrite(ByteBuf message, ChannelPromise promise) {
         int length = message.readableBytes();
         return channel.mayDeliver()
-                && !channel.isDisconnected()
+                && !channel.end.disconnected
                 && length > 0
                 && length <= config.getMaxSendSize()
                 && memory.pooled(message, message.readerIndex(), length) != null
@@ -286,7 +288,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     @Override
     ByteBuf next(int wanted) {
         ByteBuf message = RegisteredBufferPool.watched(receives.poll());
-        if (!channel.isDisconnected()) {
+        if (!channel.end.disconnected) {
             try {
                 receives.replenish();
             } catch (Throwable t) {
@@ -296,6 +298,20 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
             }
         }
         return message;
+    }
+
+    @Override
+    void pass(ChannelPipeline pipeline, ByteBuf message) {
+        ChannelHandlerContext context = channel.readerContext;
+        if (context == null || pipeline.firstContext() != context) {
+            pipeline.fireChannelRead(message);
+            return;
+        }
+        try {
+            channel.reader.channelRead(context, message);
+        } catch (Throwable t) {
+            pipeline.fireExceptionCaught(t);
+        }
     }
 
     /** A message is never split: another one may always follow. */

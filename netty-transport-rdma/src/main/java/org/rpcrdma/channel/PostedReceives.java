@@ -47,6 +47,7 @@ final class PostedReceives {
 
     /** Whether any receive was flushed. */
     private boolean isFlushed;
+
     private int posted;
     private final EventLoopPostedReceiveCounters counts;
 

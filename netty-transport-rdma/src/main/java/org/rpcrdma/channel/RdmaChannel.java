@@ -7,10 +7,13 @@ import static io.netty.util.internal.ObjectUtil.checkPositive;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.StringUtil;
 import org.rpcrdma.channel.internal.ChannelInternals;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
@@ -53,6 +56,11 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
     /** Protocol of the current queue pair, or of the last one. */
     private volatile MessageChannelDataPath dataPath;
+
+    /** See {@link ChannelInternals#readInto}. */
+    ChannelHandlerContext readerContext;
+
+    ChannelInboundHandler reader;
 
     /** Size of receives set before they exist; 0 for the configured size. */
     private int receiveUpTo;
@@ -329,6 +337,19 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     private final class Internals implements ChannelInternals {
 
         @Override
+        public void readInto(ChannelHandlerContext context, ChannelInboundHandler handler) {
+            boolean isOfLoop = context != null && context.executor() == eventLoop();
+            readerContext = isOfLoop ? context : null;
+            reader = isOfLoop ? handler : null;
+        }
+
+        @Override
+        public boolean isOutputClosed() {
+            Unsafe operations = ownUnsafe();
+            return operations.outboundBuffer() == null;
+        }
+
+        @Override
         public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
             checkInEventLoop("exposesInPlace");
             return ZeroCopyRegistrar.isInOnePiece(buffer)
@@ -339,7 +360,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
         @Override
         public boolean mayPrepend(ByteBuf buffer) {
-            return poller().pool.isOnlyReference(buffer);
+            return RegisteredByteBuf.isOnlyReference(buffer, poller().pool);
         }
 
         @Override
@@ -411,7 +432,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
         @Override
         public long nanoTime() {
-            return poller().context().nanoTime();
+            return poller().context.nanoTime();
         }
 
         @Override

@@ -3,6 +3,8 @@ package org.rpcrdma.channel.internal;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.AttributeKey;
 
@@ -18,6 +20,18 @@ public interface ChannelInternals {
     static ChannelInternals of(Channel channel) {
         return channel.attr(KEY).get();
     }
+
+    /**
+     * Passes messages to a handler without the pipeline's way to it, as long as that handler is the first one. All
+     * other events take the pipeline.
+     *
+     * @param context of the handler; {@code null} for no such handler any more
+     * @param handler {@code null} for none
+     */
+    void readInto(ChannelHandlerContext context, ChannelInboundHandler handler);
+
+    /** Whether the channel sends nothing more: a close may still wait for work that was posted before. */
+    boolean isOutputClosed();
 
     /** Whether to expose this memory itself; {@code false} for memory to copy into a registered buffer first. */
     boolean exposesInPlace(ByteBuf buffer, int index, int length);

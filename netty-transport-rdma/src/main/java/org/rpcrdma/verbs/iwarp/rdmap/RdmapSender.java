@@ -184,10 +184,7 @@ public final class RdmapSender {
                     source);
         } else {
             sendReadRequest(
-                    outboundReads.add(work.next),
-                    work.length,
-                    work.remoteKey,
-                    work.remoteAddress);
+                    outboundReads.add(work.next), work.length, work.remoteKey, work.remoteAddress);
             work.made(out.queued);
         }
     }
