@@ -112,11 +112,6 @@ final class ConnectionSharedState {
         return readChunkReplies != null && readChunkReplies.arePartOf(version);
     }
 
-    /** Whether the channel sends nothing more: a close may still wait for work that was posted before. */
-    boolean isOutputClosed() {
-        return channel.unsafe().outboundBuffer() == null;
-    }
-
     ByteBuf buffer(int capacity) {
         return channel.registeredBuffer(capacity);
     }

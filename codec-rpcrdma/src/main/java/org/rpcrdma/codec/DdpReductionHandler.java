@@ -160,7 +160,8 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
         }
         OutboundCallState call = requester.newCall(xid);
         long start = metrics.startTime();
-        call.request.take(written, start);
+        call.request.payload.take(written);
+        call.request.startNanos = start;
         if (start != 0) {
             requester.ages().add(call, start);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
@@ -33,6 +34,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
         pipeline = ctx.pipeline();
         channel = ctx.channel().unsafe();
         flushes.attach(ctx);
+        link.internals.readInto(ctx, this);
     }
 
     // ------------------------------------------------------------------ written
@@ -41,7 +43,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (promise.isDone() || pipeline.firstContext() != ctx) {
             ctx.write(message, promise); // a handler follows, or the write was cancelled
-        } else {
+        } else if (!(message instanceof ByteBuf send && link.internals.tryWrite(send, promise))) {
             // What the head of the pipeline does, without the way to it.
             channel.write(message, promise);
         }
@@ -54,7 +56,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
     }
 
     private boolean isHalfOfTheCalls(int written) {
-        int inFlight = requester.isOpen() ? requester.credits.inFlight : 0;
+        int inFlight = requester.credits == null ? 0 : requester.credits.inFlight;
         return inFlight > 0 && written >= inFlight / 2;
     }
 
@@ -138,6 +140,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
 
     @Override
     void removed(ChannelHandlerContext ctx) {
+        link.internals.readInto(null, null);
         flushes.endBatch();
     }
 }

@@ -62,7 +62,7 @@ final class InboundErrorReceiver {
         if (error.isEmptyRange()) {
             return "ERR_VERS with an empty range";
         }
-        return error.code() == RdmaErrorMessage.INVAL_OPTION && !call.request.isOption()
+        return error.code() == RdmaErrorMessage.INVAL_OPTION && call.request.option == null
                 ? "INVAL_OPTION for a call that is no option"
                 : null;
     }

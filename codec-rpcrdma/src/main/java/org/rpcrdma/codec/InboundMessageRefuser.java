@@ -27,7 +27,7 @@ final class InboundMessageRefuser {
 
     /** Reason to refuse a call that cannot be served here, or is in progress; {@code null} to serve it. */
     InboundMessageRefusal ofCall(TransportHeader call) {
-        if (!responder.isOpen()) {
+        if (responder.credits == null) {
             return InboundMessageRefusal.drop(
                     RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "call at a requester");
         }
@@ -61,7 +61,8 @@ final class InboundMessageRefuser {
     /** Refusal of a message in an unsupported version: answered if it may be a call (RFC 8166, 4.5.1). */
     InboundMessageRefusal ofVersion(TransportHeader header) {
         boolean isAnswered =
-                link.isServer || (responder.isOpen() && requester.call(header.xid()) == null);
+                link.isServer
+                        || (responder.credits != null && requester.call(header.xid()) == null);
         InboundMessageRefusal refusal = InboundMessageRefusal.unsupportedVersion(header.version());
         return isAnswered
                 ? refusal
@@ -79,7 +80,7 @@ final class InboundMessageRefuser {
         boolean isCall =
                 messageType == InboundRpcMessageType.UNKNOWN
                         ? link.isServer
-                        : messageType == InboundRpcMessageType.CALL && responder.isOpen();
+                        : messageType == InboundRpcMessageType.CALL && responder.credits != null;
         return isCall
                 ? InboundMessageRefusal.chunkError(what)
                 : InboundMessageRefusal.drop(dropped, what);

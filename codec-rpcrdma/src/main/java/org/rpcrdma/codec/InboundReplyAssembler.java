@@ -30,7 +30,7 @@ final class InboundReplyAssembler {
      * @throws FaultyUpperLayerBindingException when the upper-layer binding has failed
      */
     Object read(OutboundCallState call) throws RpcRdmaException, FaultyUpperLayerBindingException {
-        if (call.chunks.sinks.count == 0 && !call.request.payload.isInParts()) {
+        if (call.chunks.sinks.count == 0 && call.request.payload.parts == RpcMessage.PLAIN) {
             return call.reply.takeStream();
         }
         ByteBuf stream = call.reply.stream();

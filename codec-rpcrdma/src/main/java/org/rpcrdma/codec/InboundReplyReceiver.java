@@ -119,7 +119,7 @@ final class InboundReplyReceiver {
 
     /** Reason why a reply does not match the call; {@code null} if it matches. */
     private static String mismatch(OutboundCallState call, TransportHeader header) {
-        if (call.request.isOption()) {
+        if (call.request.option != null) {
             return "RPC reply to an optional operation";
         }
         return header.version() == call.protocol.number

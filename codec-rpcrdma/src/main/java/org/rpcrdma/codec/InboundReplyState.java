@@ -35,11 +35,6 @@ final class InboundReplyState {
     /** Exception for the user in the place of a reply. */
     RpcRdmaException failure;
 
-    /** Begins any answer. */
-    void begin(int granted) {
-        credit = granted;
-    }
-
     /** Begins a reply with a validated header. */
     void begin(TransportHeader header, CallOrReplyReadListPull chunks) {
         isLong = header.proc() == TransportHeader.RDMA_NOMSG;

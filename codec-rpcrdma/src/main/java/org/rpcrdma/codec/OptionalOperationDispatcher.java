@@ -27,7 +27,7 @@ final class OptionalOperationDispatcher extends DirectlyLinkedStageHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof OutboundCallState call && call.request.isOption()) {
+        if (message instanceof OutboundCallState call && call.request.option != null) {
             receiveReply(ctx, call);
         } else if (message instanceof InboundCallState call && call.request.option != null) {
             receiveCall(ctx, call);

@@ -61,7 +61,7 @@ final class OutboundCallChunkPlanner {
     void plan(OutboundCallState call) throws RpcRdmaException, FaultyUpperLayerBindingException {
         OutboundPayloadStreamWithItems payload = call.request.payload;
         RpcMessage parts = payload.parts;
-        boolean isInParts = payload.isInParts();
+        boolean isInParts = payload.parts != RpcMessage.PLAIN;
         decode(call, payload.stream, parts);
         isReplyBounded = limits.isKnown();
         if (!isReplyBounded) {

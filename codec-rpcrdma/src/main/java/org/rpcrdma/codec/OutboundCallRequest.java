@@ -14,7 +14,7 @@ final class OutboundCallRequest {
 
     final UpperLayerBindingInvoker procedure = new UpperLayerBindingInvoker();
 
-    /** An optional operation in the place of an RPC message. Owned. */
+    /** An optional operation in the place of an RPC message; {@code null} without one. Owned. */
     OptionalOperationMessage option;
 
     OutboundCallTransferForm form = OutboundCallTransferForm.INLINE;
@@ -28,25 +28,9 @@ final class OutboundCallRequest {
     /** Time of the write; 0 without listeners. */
     long startNanos;
 
-    /**
-     * Takes over an RPC message.
-     *
-     * @param written a {@link io.netty.buffer.ByteBuf} or a {@link RpcMessage}
-     * @param nanos time of the write; 0 without listeners
-     */
-    void take(Object written, long nanos) {
-        payload.take(written);
-        startNanos = nanos;
-    }
-
     /** Takes over an optional operation. */
     void take(OptionalOperationMessage operation) {
         option = operation;
-    }
-
-    /** Whether the request is an optional operation, not an RPC message. */
-    boolean isOption() {
-        return option != null;
     }
 
     /**

@@ -94,15 +94,6 @@ final class OutboundCallState extends CallListedByAge {
         return queuedNanos;
     }
 
-    /**
-     * Gives the call a credit.
-     *
-     * @param completionsSent the pull completions that were sent before it
-     */
-    void admit(long completionsSent) {
-        completionsBefore = completionsSent;
-    }
-
     /** Is in flight from now on. */
     void sent() {
         state = State.SENT;
@@ -112,7 +103,7 @@ final class OutboundCallState extends CallListedByAge {
     void answered(int granted) {
         invalidate();
         state = State.ANSWERED;
-        reply.begin(granted);
+        reply.credit = granted;
     }
 
     /** Whether it was not sent yet. */

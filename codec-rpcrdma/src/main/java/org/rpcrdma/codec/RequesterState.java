@@ -44,11 +44,6 @@ final class RequesterState {
         publishCredits();
     }
 
-    /** Whether outbound calls are permitted. */
-    boolean isOpen() {
-        return credits != null;
-    }
-
     /** Publishes the grant and the calls in flight to other threads. */
     void publishCredits() {
         metrics.set(RpcRdmaGauge.CREDITS_GRANTED, credits.granted);
@@ -59,10 +54,10 @@ final class RequesterState {
 
     /** Exception if no call with this XID can be sent; {@code null} if one can. */
     Exception problem(int xid) {
-        if (link.isOutputClosed()) {
+        if (link.internals.isOutputClosed()) {
             return new CallNotSentException();
         }
-        if (!isOpen()) {
+        if (credits == null) {
             return new IllegalStateException(
                     "call from the accepting side (expected: none before allowReverseCalls says"
                             + " that the peer is ready; RFC 8167, 6)");
@@ -113,7 +108,7 @@ final class RequesterState {
 
     /** Takes a credit, and counts the library's memory that the call offers. */
     void admit(OutboundCallState call) {
-        call.admit(credits.sent());
+        call.completionsBefore = credits.sent();
         offeredBytes += call.chunks.count();
         metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight);
     }

@@ -68,11 +68,6 @@ final class ResponderState {
         publishCredits(credits.granted());
     }
 
-    /** Whether inbound calls are accepted. */
-    boolean isOpen() {
-        return credits != null;
-    }
-
     /** The controller of the grants. */
     CreditGrantAndReceiveController grants() {
         return grants;
@@ -106,7 +101,7 @@ final class ResponderState {
 
     /** A message was answered with an error before it was counted. */
     void refused() {
-        if (isOpen()) {
+        if (credits != null) {
             credits.refused();
         }
     }

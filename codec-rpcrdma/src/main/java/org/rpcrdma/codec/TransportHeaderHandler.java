@@ -214,7 +214,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
                 isNomsgOne && unclassified.isPulledReply(header)
                         ? InboundRpcMessageType.REPLY
                         : InboundRpcMessageType.of(header, message, payload);
-        if (isNomsgOne && messageType == InboundRpcMessageType.REPLY && !requester.isOpen()) {
+        if (isNomsgOne && messageType == InboundRpcMessageType.REPLY && requester.credits == null) {
             // Only its lists suggested a reply, and no such call was sent.
             String what = "long call without a Position Zero Read chunk";
             errors.refuse(ctx, header, InboundMessageRefusal.chunkError(what));
@@ -291,7 +291,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
         }
         call.sent();
         metrics.increment(RpcRdmaCounter.CALLS_SENT);
-        if (!call.request.isOption()) {
+        if (call.request.option == null) {
             boolean isLong = call.request.form == OutboundCallTransferForm.LONG;
             metrics.countCall(RpcRdmaRole.REQUESTER, call.header, isLong);
         }

@@ -47,7 +47,7 @@ final class UnclassifiedLongMessageReceiver {
     boolean covers(TransportHeader header) {
         return header.version() == TransportHeader.VERSION_ONE
                 && isPulledReply(header)
-                && responder.isOpen()
+                && responder.credits != null
                 && responder.call(header.xid()) == null
                 && pulls.unclassified(header.xid()) == null
                 && (link.takesChunks() || requester.call(header.xid()) == null);

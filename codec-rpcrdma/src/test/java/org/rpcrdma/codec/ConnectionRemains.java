@@ -31,7 +31,7 @@ public final class ConnectionRemains {
         }
         ResponderState responder = connection.responder();
         add(left, "calls of the peer", size(RESPONDER_CALLS, responder));
-        if (responder.isOpen()) {
+        if (responder.credits != null) {
             add(left, "unanswered", responder.credits.unanswered());
         }
         if (responder.waiting() != null) {

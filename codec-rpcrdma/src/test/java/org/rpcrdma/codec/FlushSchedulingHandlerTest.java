@@ -189,7 +189,9 @@ class FlushSchedulingHandlerTest {
                 pair.reply(Rpc.reply(xid)).sync();
                 assertThat(pair.client.takeXid()).isEqualTo(xid);
             }
-            // What is posted leaves the buffer in another round.
+            // With a handler next to the channel, messages take Netty's outbound buffer; what is
+            // posted leaves it in another round.
+            pair.clientChannel.pipeline().addFirst(new ChannelOutboundHandlerAdapter());
             int flushed =
                     on(
                             pair.clientChannel,

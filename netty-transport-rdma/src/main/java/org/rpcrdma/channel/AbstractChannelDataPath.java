@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPipeline;
 import java.io.IOException;
@@ -56,6 +57,11 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
         // No last message.
     }
 
+    /** Netty takes no more messages, and is about to fail those that it has. */
+    void outputCloses() {
+        // Netty has all messages.
+    }
+
     /** Netty is about to release all flushed messages: retains memory that the device may still use. */
     void outputEnds() {
         // Posted work uses no memory of these messages.
@@ -84,6 +90,16 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
      * @throws RuntimeException when the device refuses; a partly posted message cannot be revoked
      */
     abstract void post(ChannelOutboundBuffer flushed) throws Exception;
+
+    /**
+     * Posts flushed messages that are not in the outbound buffer, or moves them there if they cannot be posted.
+     *
+     * @param isFlush whether all that is written is flushed now
+     * @param mayPost whether the connection takes messages
+     */
+    void postUnbuffered(boolean isFlush, boolean mayPost) {
+        // All messages are in the outbound buffer.
+    }
 
     /** Memory for a message that is arriving, see {@link QueuePairHandler#receiveMemory}. */
     ReceiveMemoryRange receiveMemory(long id, int length) {
@@ -129,23 +145,29 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
     /** Delivers inbound data while the pipeline wants to read. */
     final void deliver() {
         ChannelPipeline pipeline = channel.pipeline();
-        var handle = channel.unsafe().recvBufAllocHandle();
+        Channel.Unsafe unsafe = channel.ownUnsafe();
+        var handle = unsafe.recvBufAllocHandle();
         handle.reset(channel.config());
         do {
             int wanted = handle.guess();
             ByteBuf arrived = next(wanted);
             int length = arrived.readableBytes();
-            channel.readBegins();
+            channel.readPending = false;
             handle.attemptedBytesRead(attempted(wanted, length));
             handle.lastBytesRead(length);
             handle.incMessagesRead(1);
-            pipeline.fireChannelRead(arrived);
+            pass(pipeline, arrived);
         } while (channel.mayDeliver() && hasInbound() && handle.continueReading());
         handle.readComplete();
         if (channel.mayDeliver()) {
             readCompletes();
         }
         pipeline.fireChannelReadComplete();
+    }
+
+    /** Passes a message or bytes to the pipeline. */
+    void pass(ChannelPipeline pipeline, ByteBuf arrived) {
+        pipeline.fireChannelRead(arrived);
     }
 
     /** The pipeline is about to handle channelReadComplete and to flush: work posted now shares that doorbell. */

@@ -16,8 +16,6 @@ import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.ReceiveMemoryRange;
-import org.rpcrdma.verbs.WorkStatus;
 
 /**
  * Base class of connected channels: implements Netty's operations and receives the events of a queue pair. {@link
@@ -31,10 +29,10 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     private final ChannelQueuePairLifecycle queuePair;
     private final ConnectionEstablishment start;
-    private final ConnectionEndState end = new ConnectionEndState();
+    final ConnectionEndState end = new ConnectionEndState();
 
     /** Data path of the current queue pair, or of the last one. */
-    private AbstractChannelDataPath<?> dataPath;
+    AbstractChannelDataPath<?> path;
 
     /** Told once of the end of an accepted connection; {@code null} for nobody. */
     private Runnable endListener;
@@ -68,7 +66,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     @Override
     public final boolean isActive() {
-        return queuePair.isActive();
+        return queuePair.state == ChannelQueuePairLifecycle.State.ACTIVE;
     }
 
     /**
@@ -134,7 +132,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Whether a close waits for posted work. */
     final boolean isClosing() {
-        return end.isDraining();
+        return end.draining != null;
     }
 
     // ------------------------------------------------------------------ beginning
@@ -155,17 +153,17 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Starts the data path of a new queue pair. */
     final void begin(QueuePair made) {
-        dataPath = newDataPath(made);
-        dataPath.begin();
+        path = newDataPath(made);
+        path.begin();
     }
 
     final AbstractChannelDataPath<?> dataPath() {
-        return dataPath;
+        return path;
     }
 
     /** The handler of the queue pair's events. */
     final QueuePairHandler events() {
-        return new Events();
+        return new QueuePairEventHandler(this, start, end);
     }
 
     @Override
@@ -187,6 +185,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
         @Override
         protected Executor prepareToClose() {
+            outputCloses();
             boolean isAnswered = start.isByRequest() && queuePair.isThere();
             if (end.isAbandoned() || !(isActive() || isAnswered)) {
                 return null;
@@ -194,13 +193,13 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
             if (isActive() && !tryEndOutput()) {
                 return null;
             }
-            return dataPath.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
+            return path.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
         }
 
         /** Returns whether the device took the last message. Without it the close has nothing to wait for. */
         private boolean tryEndOutput() {
             try {
-                dataPath.closing();
+                path.closing();
                 return true;
             } catch (RuntimeException | Error e) {
                 // Netty would leave a channel half closed whose close has thrown.
@@ -217,12 +216,16 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         @Override
         protected void flush0() {
             if (!start.isByRequest()) {
+                postUnbuffered(true);
                 super.flush0();
             }
         }
 
         void flushMore() {
-            flush0();
+            if (!start.isByRequest()) {
+                postUnbuffered(false);
+                super.flush0();
+            }
         }
     }
 
@@ -264,8 +267,9 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
     /** No half-close: shutting down the output closes the channel. */
     @Override
     protected void doShutdownOutput() {
+        outputCloses();
         if (queuePair.isThere()) {
-            dataPath.outputEnds();
+            path.outputEnds();
         }
         unsafe().close(voidPromise());
     }
@@ -275,8 +279,15 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         doClose();
     }
 
+    private void outputCloses() {
+        if (path != null) {
+            path.outputCloses();
+        }
+    }
+
     @Override
     protected final void doClose() {
+        outputCloses();
         queuePair.closed();
         start.end(new ClosedChannelException());
         free();
@@ -298,7 +309,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
     /** Releases the queue pair, if any, then its memory. */
     final void free() {
         if (queuePair.releaseQueuePair()) {
-            dataPath.freed();
+            path.freed();
         }
     }
 
@@ -312,12 +323,12 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
     @Override
     protected final void doWrite(ChannelOutboundBuffer in) throws Exception {
         if (end.disconnected) {
-            dataPath.outputEnds();
+            path.outputEnds();
             end.failFlushed(in);
             return;
         }
         try {
-            dataPath.post(in);
+            path.post(in);
         } catch (RuntimeException | Error e) {
             // A partly posted message cannot be revoked: the channel closes, as after any failed
             // write, without waiting for the message.
@@ -326,10 +337,16 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         }
     }
 
+    private void postUnbuffered(boolean isFlush) {
+        if (path != null) {
+            path.postUnbuffered(isFlush, isActive() && !end.disconnected);
+        }
+    }
+
     /** Posted work has completed: continues a waiting close, or posts messages that wait for room in the send queue. */
     final void workDone(boolean moreWaits) {
-        if (end.isDraining()) {
-            if (!dataPath.mustDrain()) {
+        if (end.draining != null) {
+            if (!path.mustDrain()) {
                 cut();
             }
         } else if (moreWaits) {
@@ -347,7 +364,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
     @Override
     protected final void doBeginRead() {
         super.doBeginRead();
-        if (end.disconnected || (queuePair.isThere() && dataPath.hasInbound())) {
+        if (end.disconnected || (queuePair.isThere() && path.hasInbound())) {
             becomeReady();
         }
     }
@@ -357,11 +374,11 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         if (queuePair.isRequested()) {
             start.accept();
         }
-        if (mayDeliver() && isReadPending() && dataPath.hasInbound()) {
-            dataPath.deliver();
+        if (mayDeliver() && readPending && path.hasInbound()) {
+            path.deliver();
         }
         if (mayDeliver()) {
-            dataPath.delivered();
+            path.delivered();
         }
         if (end.disconnected && isOpen()) {
             endDelivery();
@@ -370,81 +387,20 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Whether inbound data may be delivered: not after the pipeline has closed the channel. */
     final boolean mayDeliver() {
-        return isActive() && !end.isDraining();
+        return isActive() && end.draining == null;
     }
 
     /** Closes the channel of a disconnected peer after the pipeline has read all inbound data. */
     private void endDelivery() {
-        if (dataPath.hasInbound()) {
+        if (path.hasInbound()) {
             // Fails messages written meanwhile.
             flushMore();
             return;
         }
-        Throwable cause = dataPath.endOfConnection(end.cause());
+        Throwable cause = path.endOfConnection(end.cause());
         if (cause != null) {
             pipeline().fireExceptionCaught(cause);
         }
         unsafe().close(voidPromise());
-    }
-
-    // ------------------------------------------------------------------ events of the queue pair
-
-    private final class Events implements QueuePairHandler {
-        @Override
-        public void connected(byte[] privateData) {
-            start.connected(privateData);
-        }
-
-        @Override
-        public void connectFailed(Throwable cause) {
-            start.failed(cause);
-        }
-
-        @Override
-        public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
-            dataPath.completed(id, status, length);
-        }
-
-        @Override
-        public boolean acceptWriteWithImmediate(long id, int length, int immediate) {
-            return dataPath.acceptWriteWithImmediate(id, length, immediate);
-        }
-
-        @Override
-        public ReceiveMemoryRange receiveMemory(long id, int length) {
-            return dataPath.receiveMemory(id, length);
-        }
-
-        @Override
-        public ReceiveMemoryRange writeMemory(int key, int start, int length) {
-            return dataPath.writeMemory(key, start, length);
-        }
-
-        @Override
-        public long unannounced() {
-            return dataPath.unannounced();
-        }
-
-        /** Receives are replaced when their messages are delivered. */
-        @Override
-        public boolean receivesFollow() {
-            return mayDeliver() && isReadPending() && dataPath.hasInbound();
-        }
-
-        @Override
-        public void disconnected(Throwable cause) {
-            end.disconnected(cause);
-            try {
-                if (end.isDraining()) {
-                    cut();
-                } else {
-                    becomeReady();
-                }
-            } catch (Throwable t) {
-                // No further event ends this channel.
-                closeAtOnce();
-                throw t;
-            }
-        }
     }
 }

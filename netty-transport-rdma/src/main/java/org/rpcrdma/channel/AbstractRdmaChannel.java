@@ -18,7 +18,7 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     private boolean ready;
 
     /** Whether the pipeline has requested a read that is not yet served. */
-    private boolean readPending;
+    boolean readPending;
 
     /** The operations themselves. */
     private final AbstractUnsafe own;
@@ -133,15 +133,6 @@ abstract class AbstractRdmaChannel extends AbstractChannel {
     @Override
     protected void doBeginRead() {
         readPending = true;
-    }
-
-    final boolean isReadPending() {
-        return readPending;
-    }
-
-    /** The requested read is about to be served. */
-    final void readBegins() {
-        readPending = false;
     }
 
     /** Cancels the requested read. Any thread. */

@@ -138,7 +138,7 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
 
     /** A request may be examined, or passed to the pipeline, when the channel reads. */
     private void admissionChanged() {
-        if (isReadPending() && admission.hasNext()) {
+        if (readPending && admission.hasNext()) {
             becomeReady();
         }
     }
@@ -149,11 +149,11 @@ abstract class AbstractRdmaServerChannel extends AbstractRdmaChannel implements 
         handle.reset(config);
         boolean delivered = false;
         DefaultAdmissionRequest admitted;
-        while (isReadPending() && (admitted = admission.next()) != null) {
+        while (readPending && (admitted = admission.next()) != null) {
             delivered = true;
             handle.incMessagesRead(1);
             if (!handle.continueReading()) {
-                readBegins();
+                readPending = false;
             }
             Channel child = admittedChild(admitted);
             if (child != null) {

@@ -15,7 +15,7 @@ import org.rpcrdma.verbs.QueuePairHandler;
  */
 final class ChannelQueuePairLifecycle {
 
-    private enum State {
+    enum State {
         OPEN,
         /** The queue pair is created, and its settings are fixed. */
         CREATED,
@@ -25,7 +25,7 @@ final class ChannelQueuePairLifecycle {
 
     private static final byte[] NO_DATA = {};
 
-    private volatile State state = State.OPEN;
+    volatile State state = State.OPEN;
 
     /** Request to answer, until its queue pair is created. */
     private ConnectionRequest request;
@@ -165,10 +165,6 @@ final class ChannelQueuePairLifecycle {
 
     boolean isOpen() {
         return state != State.CLOSED;
-    }
-
-    boolean isActive() {
-        return state == State.ACTIVE;
     }
 
     /** Whether the settings may still change. */

@@ -23,8 +23,8 @@ final class ConnectionEndState {
     /** Whether a close must not wait for posted work, because the device has refused work or must stop. */
     private boolean abandoned;
 
-    /** Continuation of a close that waits for posted work. */
-    private Runnable rest;
+    /** Continuation of a close that waits for posted work; {@code null} when none does. */
+    Runnable draining;
 
     /** {@code null} also when the event loop takes no timers any more. */
     private Future<?> drainTimer;
@@ -72,7 +72,7 @@ final class ConnectionEndState {
      */
     Executor draining(EventLoop loop, int millis) {
         return task -> {
-            rest = task;
+            draining = task;
             try {
                 drainTimer = loop.schedule(this::cut, millis, TimeUnit.MILLISECONDS);
             } catch (RejectedExecutionException e) {
@@ -82,16 +82,11 @@ final class ConnectionEndState {
         };
     }
 
-    /** Whether a close waits for posted work. */
-    boolean isDraining() {
-        return rest != null;
-    }
-
     /** Continues the waiting close. */
     void cut() {
-        Runnable task = rest;
+        Runnable task = draining;
         if (task != null) {
-            rest = null;
+            draining = null;
             if (drainTimer != null) {
                 drainTimer.cancel(false);
                 drainTimer = null;

@@ -30,7 +30,7 @@ final class ConnectionEstablishment {
 
     /** Whether the channel answers, or has answered, a request, and so becomes active without connect. */
     boolean isByRequest() {
-        return channel.parent() != null && channel.isOpen() && !channel.isActive();
+        return !channel.isActive() && channel.isOpen() && channel.parent() != null;
     }
 
     /** Answers the request; closes the channel on failure. */

@@ -38,7 +38,7 @@ final class EventLoopDevicePoller {
     private static final String INTERRUPTED =
             "The thread of an event loop was interrupted, which has no effect on it";
 
-    private final EventLoopVerbsContext context;
+    final EventLoopVerbsContext context;
     private final PollMode mode;
     private final Executor loop;
     private final ChannelRegistrar registrar;

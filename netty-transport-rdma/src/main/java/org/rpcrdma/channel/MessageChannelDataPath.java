@@ -3,7 +3,11 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultMessageSizeEstimator;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +31,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
 
     private final RdmaChannelConfig config;
     private final QueuePair queuePair;
+    private final ZeroCopyRegistrar memory;
     private final SendQueuePoster sends;
 
     /** Keep-alive timer for a device without its own; {@code null} for none. */
@@ -38,8 +43,8 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     /** Bytes counted for the incomplete Send; a peer has at most one. */
     private int incompleteSend;
 
-    /** Receive of the incomplete Send. */
-    private long incompleteId = -1;
+    /** Number of the receive of the incomplete Send; -1 for none. */
+    private int incompleteReceive = -1;
 
     /** Ends the connection of a peer that does not answer a Read. */
     final RdmaReadTimeout readDeadline;
@@ -54,9 +59,10 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     MessageChannelDataPath(RdmaChannel channel, ZeroCopyRegistrar memory, QueuePair queuePair) {
         super(channel);
         this.queuePair = queuePair;
+        this.memory = memory;
         config = channel.config();
         DeviceCapabilities device = channel.poller().context().capabilities();
-        sends = new SendQueuePoster(queuePair, memory, config.getSendDepth());
+        sends = new SendQueuePoster(queuePair, memory, config.getSendDepth(), channel);
         incomplete =
                 new ChannelIncompleteMessageQuotaShare(
                         channel::remoteAddress, config::getIncompleteBytesPerAddress);
@@ -97,6 +103,9 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
 
     @Override
     void opened(byte[] peerData) {
+        if (config.getMessageSizeEstimator() == DefaultMessageSizeEstimator.DEFAULT) {
+            sends.unbuffered.open();
+        }
         if (!config.isKeepAlive()) {
             return;
         }
@@ -117,11 +126,17 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
      */
     void lookForPeer() {
         ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
-        if (outbound != null && outbound.totalPendingWriteBytes() == 0 && sends.isEmpty()) {
+        if (outbound != null && hasNothingToSend(outbound)) {
             channel.unsafe()
                     .write(new RdmaWrite(Unpooled.EMPTY_BUFFER, 0, 0), channel.newPromise());
             channel.unsafe().flush();
         }
+    }
+
+    private boolean hasNothingToSend(ChannelOutboundBuffer outbound) {
+        return outbound.totalPendingWriteBytes() == 0
+                && sends.unbuffered.isEmpty()
+                && sends.isEmpty();
     }
 
     private void stalled(IOException cause) {
@@ -156,6 +171,42 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
 
     // ------------------------------------------------------------------ work
 
+    /**
+     * Takes a Send past the outbound buffer, unless anything about it or the channel is unusual.
+     *
+     * @return whether the message and the promise were taken
+     */
+    boolean tryWrite(ByteBuf message, ChannelPromise promise) {
+        int length = message.readableBytes();
+        return channel.mayDeliver()
+                && !channel.end.disconnected
+                && length > 0
+                && length <= config.getMaxSendSize()
+                && memory.pooled(message, message.readerIndex(), length) != null
+                && sends.unbuffered.tryAdd(message, length, config.highWaterMark(), promise);
+    }
+
+    UnbufferedSends unbuffered() {
+        return sends.unbuffered;
+    }
+
+    @Override
+    void postUnbuffered(boolean isFlush, boolean mayPost) {
+        if (isFlush) {
+            sends.unbuffered.flush();
+        }
+        if (mayPost) {
+            sends.postUnbuffered();
+        } else {
+            sends.unbuffered.spill();
+        }
+    }
+
+    @Override
+    void outputCloses() {
+        sends.unbuffered.close();
+    }
+
     @Override
     void post(ChannelOutboundBuffer flushed) throws Exception {
         sends.post(flushed);
@@ -173,10 +224,10 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         // A message of several segments: its length is not known yet, so the full receive size
         // counts.
         boolean isCounted = length >= receives.size && receives.size >= LEAST_COUNTED;
-        return isCounted ? incompleteMemory(id) : receives.memory(id, length);
+        return isCounted ? incompleteMemory() : receives.memory(length);
     }
 
-    private ReceiveMemoryRange incompleteMemory(long id) {
+    private ReceiveMemoryRange incompleteMemory() {
         int size = receives.size;
         // Sends complete in order: an earlier one is complete, though its completion is not polled
         // yet.
@@ -188,7 +239,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         }
         ReceiveMemoryRange memory = null;
         try {
-            memory = receives.memory(id, size);
+            memory = receives.memory(size);
         } finally {
             if (memory == null) {
                 incomplete.give(size);
@@ -196,7 +247,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         }
         if (memory != null) {
             incompleteSend = size;
-            incompleteId = id;
+            incompleteReceive = receives.lastWithMemory();
         }
         return memory;
     }
@@ -205,21 +256,21 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         if (incompleteSend > 0) {
             incomplete.give(incompleteSend);
             incompleteSend = 0;
-            incompleteId = -1;
+            incompleteReceive = -1;
         }
     }
 
     @Override
     void completed(long id, WorkStatus status, int length) {
-        if (SendQueuePoster.isSend(id)) {
+        if ((id & SendQueuePoster.SEND) != 0) {
             sends.completed(id, status);
             channel.workDone(sends.blocked && status == WorkStatus.SUCCESS);
         } else if (status == WorkStatus.SUCCESS) {
-            if (id == incompleteId) {
+            if (receives.completed == incompleteReceive) {
                 sendIsComplete();
             }
             receives.complete(length);
-            if (channel.isReadPending()) {
+            if (channel.readPending) {
                 channel.becomeReady();
             }
         } else {
@@ -237,7 +288,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     @Override
     ByteBuf next(int wanted) {
         ByteBuf message = RegisteredBufferPool.watched(receives.poll());
-        if (!channel.isDisconnected()) {
+        if (!channel.end.disconnected) {
             try {
                 receives.replenish();
             } catch (Throwable t) {
@@ -247,6 +298,20 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
             }
         }
         return message;
+    }
+
+    @Override
+    void pass(ChannelPipeline pipeline, ByteBuf message) {
+        ChannelHandlerContext context = channel.readerContext;
+        if (context == null || pipeline.firstContext() != context) {
+            pipeline.fireChannelRead(message);
+            return;
+        }
+        try {
+            channel.reader.channelRead(context, message);
+        } catch (Throwable t) {
+            pipeline.fireExceptionCaught(t);
+        }
     }
 
     /** A message is never split: another one may always follow. */

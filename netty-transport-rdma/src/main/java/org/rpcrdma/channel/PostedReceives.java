@@ -38,7 +38,16 @@ final class PostedReceives {
     private final int[] lengths;
     private final int mask;
     private int delivered;
-    private int completed;
+
+    /** Number of the oldest receive that has not completed; the first one has 0. */
+    int completed;
+
+    /** Number of the receive that gets the next memory; only for receives without memory. */
+    private int withMemory;
+
+    /** Whether any receive was flushed. */
+    private boolean isFlushed;
+
     private int posted;
     private final EventLoopPostedReceiveCounters counts;
 
@@ -77,13 +86,24 @@ final class PostedReceives {
 
     /** Posts missing receives, in batches. */
     void replenish() {
-        if (target - (posted - delivered) < batch) {
+        int missing = target - (posted - delivered);
+        if (missing < batch) {
             return;
         }
-        while (posted - delivered < target) {
-            post();
+        if (withoutMemory) {
+            postWithoutMemory(missing);
+        } else {
+            while (posted - delivered < target) {
+                post();
+            }
         }
         count();
+    }
+
+    /** Receives without memory are alike: memory comes in their order. */
+    private void postWithoutMemory(int number) {
+        posted += number;
+        queuePair.postReceives(number, 0, MOST_BYTES);
     }
 
     /** Updates the counters once for each batch, which is accurate enough and costs nothing per message. */
@@ -94,11 +114,10 @@ final class PostedReceives {
     }
 
     private void post() {
-        long id = posted & 0xFFFFFFFFL;
         if (withoutMemory) {
-            posted++;
-            queuePair.postReceive(id, MOST_BYTES);
+            postWithoutMemory(1);
         } else {
+            long id = posted & 0xFFFFFFFFL;
             RegisteredByteBuf memory = pool.take(size);
             slots[posted & mask] = memory;
             // Counted before posting: receives that the device refuses are released with the others
@@ -114,19 +133,24 @@ final class PostedReceives {
     }
 
     /**
-     * Memory for a message that is arriving.
+     * Memory for the message that is arriving, which is that of the oldest receive without memory.
      *
      * @param length exact or maximum bytes of the message; limited to the size of a receive
      * @return {@code null} for lack of memory now
      */
-    RegisteredByteBuf memory(long id, int length) {
+    RegisteredByteBuf memory(int length) {
         try {
             RegisteredByteBuf memory = pool.take(Math.min(length, size));
-            slots[(int) id & mask] = memory;
+            slots[withMemory++ & mask] = memory;
             return memory;
         } catch (IllegalStateException e) {
             return null;
         }
+    }
+
+    /** Number of the receive that got the last memory. */
+    int lastWithMemory() {
+        return withMemory - 1;
     }
 
     /** The least number of posted receives while messages are delivered: the rest waits for its batch. */
@@ -178,7 +202,7 @@ final class PostedReceives {
                 pool.trim(memory, length);
             }
         }
-        ended(length);
+        lengths[completed++ & mask] = length;
         if (posted - completed == target >>> 2) {
             counts.fell();
         }
@@ -186,12 +210,8 @@ final class PostedReceives {
 
     /** The oldest posted receive was flushed. */
     void flushed() {
-        ended(-1);
-    }
-
-    private void ended(int length) {
-        lengths[completed & mask] = length;
-        completed++;
+        isFlushed = true;
+        lengths[completed++ & mask] = -1;
         dropFlushed();
     }
 
@@ -211,7 +231,9 @@ final class PostedReceives {
         int length = lengths[delivered & mask];
         RegisteredByteBuf memory = take();
         memory.writerIndex(length);
-        dropFlushed();
+        if (isFlushed) {
+            dropFlushed();
+        }
         return memory;
     }
 

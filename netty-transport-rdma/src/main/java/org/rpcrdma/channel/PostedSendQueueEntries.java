@@ -64,25 +64,20 @@ final class PostedSendQueueEntries {
 
     /** Number of the next work request. Ensures room in the ring, because nothing may fail after posting. */
     long next() {
-        makeRoom();
+        if (tail - head == messages.length) {
+            grow();
+        }
         return tail;
     }
 
-    private void makeRoom() {
-        if (size() == messages.length) {
-            grow();
-        }
-    }
-
     /**
-     * Adds a posted work request.
+     * Adds a posted work request, for which {@link #next} has made room.
      *
      * @param message the outbound message
      * @param buffer the memory in use, owned by the message
      * @param registration made for this work request only, or {@code null}
      */
     void add(Object message, ByteBuf buffer, MemoryRegion registration) {
-        makeRoom();
         int slot = (int) tail & mask;
         messages[slot] = message;
         memory[slot] = buffer;
@@ -92,6 +87,7 @@ final class PostedSendQueueEntries {
 
     /** Adds a message without work, so that it completes in order. */
     void addNothing(Object message) {
+        next();
         add(message, null, null);
     }
 
@@ -104,11 +100,12 @@ final class PostedSendQueueEntries {
         return messages[(int) head & mask];
     }
 
-    /** Removes the oldest work request and releases its memory. */
-    void removeHead() {
+    /** Removes the oldest work request, releases its memory and returns its message. */
+    Object removeHead() {
         boolean isHeld = head < held;
         int slot = (int) head & mask;
         head++;
+        final Object message = messages[slot];
         messages[slot] = null;
         ByteBuf buffer = memory[slot];
         memory[slot] = null;
@@ -120,6 +117,7 @@ final class PostedSendQueueEntries {
         if (isHeld && buffer != null) {
             buffer.release();
         }
+        return message;
     }
 
     /**

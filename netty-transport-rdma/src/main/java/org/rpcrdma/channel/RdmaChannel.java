@@ -7,9 +7,13 @@ import static io.netty.util.internal.ObjectUtil.checkPositive;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelMetadata;
+import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.StringUtil;
 import org.rpcrdma.channel.internal.ChannelInternals;
+import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.QueuePair;
@@ -51,7 +55,12 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     private ZeroCopyRegistrar memory;
 
     /** Protocol of the current queue pair, or of the last one. */
-    private MessageChannelDataPath dataPath;
+    private volatile MessageChannelDataPath dataPath;
+
+    /** See {@link ChannelInternals#readInto}. */
+    ChannelHandlerContext readerContext;
+
+    ChannelInboundHandler reader;
 
     /** Size of receives set before they exist; 0 for the configured size. */
     private int receiveUpTo;
@@ -259,6 +268,9 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
     @Override
     protected Object filterOutboundMessage(Object message) throws Exception {
+        if (dataPath != null) {
+            dataPath.unbuffered().spill(); // they go before
+        }
         if (message instanceof ByteBuf buffer) {
             if (!buffer.isReadable()) {
                 buffer.release();
@@ -292,6 +304,26 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
                 "unsupported message type: " + StringUtil.simpleClassName(message) + EXPECTED);
     }
 
+    @Override
+    public boolean isWritable() {
+        MessageChannelDataPath current = dataPath;
+        return super.isWritable() && (current == null || current.unbuffered().isWritable());
+    }
+
+    @Override
+    public long bytesBeforeUnwritable() {
+        long bytes = super.bytesBeforeUnwritable();
+        MessageChannelDataPath current = dataPath;
+        return current == null ? bytes : current.unbuffered().bytesBeforeUnwritable(bytes);
+    }
+
+    @Override
+    public long bytesBeforeWritable() {
+        long bytes = super.bytesBeforeWritable();
+        MessageChannelDataPath current = dataPath;
+        return current == null ? bytes : current.unbuffered().bytesBeforeWritable(bytes);
+    }
+
     /** A Send longer than the peer's receive would end the connection (RFC 8166, 3.3). */
     private void checkLength(ByteBuf buffer) throws MessageTooLongException {
         int limit = config.getMaxSendSize();
@@ -305,6 +337,19 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     private final class Internals implements ChannelInternals {
 
         @Override
+        public void readInto(ChannelHandlerContext context, ChannelInboundHandler handler) {
+            boolean isOfLoop = context != null && context.executor() == eventLoop();
+            readerContext = isOfLoop ? context : null;
+            reader = isOfLoop ? handler : null;
+        }
+
+        @Override
+        public boolean isOutputClosed() {
+            Unsafe operations = ownUnsafe();
+            return operations.outboundBuffer() == null;
+        }
+
+        @Override
         public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
             checkInEventLoop("exposesInPlace");
             return ZeroCopyRegistrar.isInOnePiece(buffer)
@@ -315,7 +360,12 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
         @Override
         public boolean mayPrepend(ByteBuf buffer) {
-            return poller().pool.isOnlyReference(buffer);
+            return RegisteredByteBuf.isOnlyReference(buffer, poller().pool);
+        }
+
+        @Override
+        public boolean tryWrite(ByteBuf message, ChannelPromise promise) {
+            return dataPath != null && dataPath.tryWrite(message, promise);
         }
 
         @Override
@@ -382,7 +432,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
         @Override
         public long nanoTime() {
-            return poller().context().nanoTime();
+            return poller().context.nanoTime();
         }
 
         @Override

@@ -21,7 +21,6 @@ import static org.rpcrdma.channel.RdmaChannelOption.SEND_DEPTH;
 
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
@@ -89,9 +88,10 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     private volatile byte[] privateData = NO_DATA;
     private volatile byte[] peerPrivateData = NO_DATA;
     private volatile RegistrationPolicy registrationPolicy = RegistrationPolicy.EXACT;
+    private volatile int highWaterMark = getWriteBufferHighWaterMark();
 
     RdmaChannelConfig(RdmaChannel channel) {
-        super(channel, new FixedRecvByteBufAllocator(1)); // the peer decides the length of messages
+        super(channel, new MessagesPerReadAllocator()); // the peer decides the length of messages
     }
 
     @Override
@@ -332,6 +332,11 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
         return this;
     }
 
+    /** {@link #getWriteBufferHighWaterMark}, without the way to it. */
+    int highWaterMark() {
+        return highWaterMark;
+    }
+
     QueuePairConfig queuePairConfig() {
         return new QueuePairConfig(sendDepth, receiveDepth, readDepth, readDepth);
     }
@@ -384,6 +389,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     @Override
     public RdmaChannelConfig setWriteBufferHighWaterMark(int bytes) {
         super.setWriteBufferHighWaterMark(bytes);
+        highWaterMark = bytes;
         return this;
     }
 
@@ -396,6 +402,7 @@ public final class RdmaChannelConfig extends AbstractRdmaChannelConfig {
     @Override
     public RdmaChannelConfig setWriteBufferWaterMark(WriteBufferWaterMark mark) {
         super.setWriteBufferWaterMark(mark);
+        highWaterMark = mark.high();
         return this;
     }
 

@@ -4,7 +4,9 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.util.internal.PlatformDependent;
 import io.netty.util.internal.StringUtil;
 import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -18,13 +20,16 @@ import org.rpcrdma.verbs.WorkStatus;
 final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Marks the work request ids of the send queue. Ids of receives lack the mark. */
-    private static final long SEND = 1L << 62;
+    static final long SEND = 1L << 62;
 
     private final QueuePair queuePair;
     private final ZeroCopyRegistrar memory;
     private final int depth;
     private final PostedSendQueueEntries posted;
     private ChannelOutboundBuffer outbound;
+
+    /** What a codec has written past the outbound buffer. */
+    final UnbufferedSends unbuffered;
 
     /** The number of the last Read that was posted; -1 for none. */
     private long lastRead = -1;
@@ -38,20 +43,23 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     /** Whether opened work requests wait for the doorbell. */
     private boolean opened;
 
+    /** Why the device has refused messages that were not in the outbound buffer; {@code null} if it has not. */
+    private Throwable refusal;
+
     /** Whether flushed messages wait for room on the send queue. */
     boolean blocked;
 
-    /** @param depth the most work requests of the queue pair's send queue */
-    SendQueuePoster(QueuePair queuePair, ZeroCopyRegistrar memory, int depth) {
+    /**
+     * @param depth the most work requests of the queue pair's send queue
+     * @param channel to which the messages were written
+     */
+    SendQueuePoster(QueuePair queuePair, ZeroCopyRegistrar memory, int depth, Channel channel) {
         this.queuePair = queuePair;
         this.memory = memory;
         this.depth = depth;
         this.posted = new PostedSendQueueEntries();
-    }
-
-    /** Whether a work request id is of the send queue. */
-    static boolean isSend(long id) {
-        return (id & SEND) != 0;
+        this.outbound = channel.unsafe().outboundBuffer();
+        this.unbuffered = new UnbufferedSends(channel);
     }
 
     /** Whether no work is in flight. */
@@ -82,6 +90,9 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
      * @throws RuntimeException when the device refuses; a partly posted batch cannot be revoked
      */
     void post(ChannelOutboundBuffer in) throws Exception {
+        if (refusal != null) {
+            PlatformDependent.throwException(refusal);
+        }
         outbound = in;
         do {
             skip = posted.size();
@@ -89,13 +100,52 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
             blocked = false;
             in.forEachFlushedMessage(this);
             postHeld(QueuePair.SIGNALED);
-            if (opened) {
-                opened = false;
-                queuePair.doorbell();
-            }
+            ring();
             removeCancelled();
             // A listener notified of an empty buffer may flush more.
         } while (completeNothings() > 0);
+    }
+
+    /**
+     * Posts flushed messages of {@link #unbuffered} while there is room in the send queue. If the device refuses, they
+     * go to the outbound buffer, and the {@link #post} that follows says why.
+     */
+    void postUnbuffered() {
+        if (unbuffered.hasNext()) {
+            try {
+                postNextUnbuffered();
+            } catch (RuntimeException | Error e) {
+                refusal = e;
+                unbuffered.spill();
+            }
+        }
+    }
+
+    private void postNextUnbuffered() {
+        room = depth - posted.size();
+        boolean isCancelled = false;
+        while (room > 0 && unbuffered.hasNext() && !isCancelled) {
+            room--;
+            ByteBuf message = unbuffered.next();
+            isCancelled = message == null;
+            if (!isCancelled) {
+                postHeld(0);
+                held = message;
+            }
+        }
+        postHeld(QueuePair.SIGNALED);
+        ring();
+        blocked = unbuffered.hasNext();
+        if (isCancelled) {
+            unbuffered.spill();
+        }
+    }
+
+    private void ring() {
+        if (opened) {
+            opened = false;
+            queuePair.doorbell();
+        }
     }
 
     @Override
@@ -128,7 +178,8 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         held = null;
         opened = true;
         open(message, SEND | posted.next(), flags);
-        ByteBuf content = content(message);
+        ByteBuf content =
+                message instanceof ByteBuf buffer ? buffer : ((ByteBufHolder) message).content();
         MemoryRegion registration =
                 content.isReadable()
                         ? memory.gather(
@@ -150,10 +201,6 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    private static ByteBuf content(Object message) {
-        return message instanceof ByteBuf buffer ? buffer : ((ByteBufHolder) message).content();
-    }
-
     // ------------------------------------------------------------------ completing
 
     /** A signalled or failed work request has completed, and so have all before it. */
@@ -169,8 +216,10 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     private void completeHead(WorkStatus status) {
-        Object message = posted.headMessage();
-        posted.removeHead();
+        Object message = posted.removeHead();
+        if (status != WorkStatus.SUCCESS) {
+            unbuffered.spill();
+        }
         switch (status) {
             case SUCCESS -> succeed(message);
             case FLUSHED -> {
@@ -181,7 +230,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     private void succeed(Object message) {
-        if (isNextOfOutbound(message)) {
+        if (!unbuffered.tryComplete(message) && isNextOfOutbound(message)) {
             outbound.remove();
             removeCancelled();
         }

@@ -349,7 +349,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
         meter.received(bytes);
         if (channel.isInputShutdown() || channel.isClosing()) {
             input.discard();
-        } else if (channel.isReadPending()) {
+        } else if (channel.readPending) {
             channel.becomeReady();
         } else {
             input.rest();

@@ -118,6 +118,20 @@ public interface QueuePair {
     }
 
     /**
+     * Posts receives that are alike, as so many calls of {@link #postReceive(long, int)} do.
+     *
+     * @param count how many, from 1
+     * @param id comes back with each completion
+     * @param length the most bytes of each message
+     * @throws UnsupportedOperationException without {@link DeviceCapabilities#receivesWithoutMemory()}
+     */
+    default void postReceives(int count, long id, int length) {
+        for (int i = 0; i < count; i++) {
+            postReceive(id, length);
+        }
+    }
+
+    /**
      * Opens a Send.
      *
      * @param id comes back with the completion

@@ -25,10 +25,10 @@ class ConnectionEndStateTest {
     @Test
     void aCloseThatIsOverLeavesNoTimer() {
         drain(Integer.MAX_VALUE);
-        assertThat(end.isDraining()).isTrue();
+        assertThat(end.draining).isNotNull();
         assertThat(channel.runScheduledPendingTasks()).isPositive();
         end.cut();
-        assertThat(end.isDraining()).isFalse();
+        assertThat(end.draining).isNull();
         assertThat(channel.runScheduledPendingTasks()).isEqualTo(NO_TASK);
         end.cut();
         assertThat(closed).containsExactly("closed");

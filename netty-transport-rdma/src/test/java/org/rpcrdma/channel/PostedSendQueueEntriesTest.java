@@ -18,6 +18,7 @@ class PostedSendQueueEntriesTest {
         for (int i = 0; i < count; i++) {
             ByteBuf message = Unpooled.directBuffer(8);
             messages.add(message);
+            ring.next();
             ring.add(message, message, null);
         }
     }

@@ -26,7 +26,7 @@ class SendQueuePosterTest {
     /** The ids of what was posted, in order. */
     private final List<Long> ids = new ArrayList<>();
 
-    private final SendQueuePoster poster = new SendQueuePoster(device(), null, 16);
+    private final SendQueuePoster poster = new SendQueuePoster(device(), null, 16, channel);
 
     private QueuePair device() {
         return (QueuePair)

@@ -150,7 +150,9 @@ public final class RpcRdmaFlightEvents {
 
     /** Whether times of calls are recorded. */
     public static boolean areCallsOn() {
-        return isOn() && (Asked.CALL.isEnabled() || Asked.CREDIT_WAIT.isEnabled());
+        return IS_THERE
+                && FlightRecorder.isInitialized()
+                && (Asked.CALL.isEnabled() || Asked.CREDIT_WAIT.isEnabled());
     }
 
     public static void call(Enum<?> role, String procedure, Enum<?> outcome, long nanos) {

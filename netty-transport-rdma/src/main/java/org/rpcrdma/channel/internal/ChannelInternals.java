@@ -3,6 +3,9 @@ package org.rpcrdma.channel.internal;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
+import io.netty.channel.ChannelPromise;
 import io.netty.util.AttributeKey;
 
 /**
@@ -18,6 +21,18 @@ public interface ChannelInternals {
         return channel.attr(KEY).get();
     }
 
+    /**
+     * Passes messages to a handler without the pipeline's way to it, as long as that handler is the first one. All
+     * other events take the pipeline.
+     *
+     * @param context of the handler; {@code null} for no such handler any more
+     * @param handler {@code null} for none
+     */
+    void readInto(ChannelHandlerContext context, ChannelInboundHandler handler);
+
+    /** Whether the channel sends nothing more: a close may still wait for work that was posted before. */
+    boolean isOutputClosed();
+
     /** Whether to expose this memory itself; {@code false} for memory to copy into a registered buffer first. */
     boolean exposesInPlace(ByteBuf buffer, int index, int length);
 
@@ -26,6 +41,16 @@ public interface ChannelInternals {
      * device sends from its memory.
      */
     boolean mayPrepend(ByteBuf buffer);
+
+    /**
+     * Writes a Send as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and its cost; for a
+     * codec that is next to the channel. Order, water marks and outcome are the same.
+     *
+     * @param message and promise are taken over if the result is {@code true}
+     * @param promise not done
+     * @return {@code false} for whatever is unusual about the message or the channel: write it by the usual way
+     */
+    boolean tryWrite(ByteBuf message, ChannelPromise promise);
 
     /**
      * Whether the device accepts a peer's Send with Invalidate for handles of this channel. If not, do not announce

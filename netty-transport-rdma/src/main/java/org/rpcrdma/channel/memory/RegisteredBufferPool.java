@@ -309,11 +309,6 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         return tracked;
     }
 
-    /** Whether it is a buffer of this pool, not a view of one, to which the caller has the only reference. */
-    public boolean isOnlyReference(ByteBuf buffer) {
-        return RegisteredByteBuf.isOnlyReference(buffer, this);
-    }
-
     void takeBack(RegisteredByteBuf buffer) {
         if (!closed && inEventLoop.getAsBoolean()) {
             putBack(buffer);

@@ -61,7 +61,7 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
      * Whether a buffer is a whole one of the pool, tracked or not, and the caller has the only reference to it: so it
      * is no view, and nobody else may use any of its bytes.
      */
-    static boolean isOnlyReference(ByteBuf buffer, RegisteredBufferPool pool) {
+    public static boolean isOnlyReference(ByteBuf buffer, RegisteredBufferPool pool) {
         RegisteredByteBuf own =
                 buffer instanceof RegisteredByteBuf direct
                         ? direct

@@ -121,7 +121,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
         }
         unpolled = 0;
         SocketPoller poller = loop.poller;
-        poller.startRound();
+        poller.moved = 0;
         if (!loop.timers.isEmpty()) {
             loop.timers.expire();
         }

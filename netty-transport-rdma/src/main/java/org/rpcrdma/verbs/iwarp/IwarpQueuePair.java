@@ -250,7 +250,12 @@ final class IwarpQueuePair
 
     @Override
     public void postReceive(long id, int length) {
-        receives.post(id, length);
+        postReceives(1, id, length);
+    }
+
+    @Override
+    public void postReceives(int count, long id, int length) {
+        receives.post(id, length, count);
         if (state == State.ENDED) {
             receives.flush(events, WorkStatus.FLUSHED);
         }

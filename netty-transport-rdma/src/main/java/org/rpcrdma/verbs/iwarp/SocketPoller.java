@@ -38,7 +38,7 @@ final class SocketPoller {
     private final BusyTcpPollSet busy = new BusyTcpPollSet();
     private final SharedMemoryPollSet rings = new SharedMemoryPollSet();
 
-    /** Bytes since {@link #startRound}. */
+    /** Bytes that were received or sent in this round. */
     long moved;
 
     SocketPoller(Selector selector, StreamErrorLog log) {
@@ -73,15 +73,6 @@ final class SocketPoller {
         } catch (IOException e) {
             LOGGER.debug("Dropping the keys of closed channels failed", e);
         }
-    }
-
-    /** Counts bytes that were received or sent since {@link #startRound}. */
-    void moved(long bytes) {
-        moved += bytes;
-    }
-
-    void startRound() {
-        moved = 0;
     }
 
     /** Polls the busy connections, and asks the selector for all others when it is time to. */

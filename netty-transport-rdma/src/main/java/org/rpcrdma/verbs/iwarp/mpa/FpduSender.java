@@ -142,7 +142,8 @@ public class FpduSender {
     /** Ends the FPDU: adds pad and CRC. */
     public void end() {
         ByteBuffer control = batch.control;
-        for (int pad = FpduLayout.pad(ulpduLength); pad > 0; pad--) {
+        int pad = FpduLayout.pad(ulpduLength);
+        for (int i = pad; i > 0; i--) {
             control.put((byte) 0);
         }
         if (crc == null) {
@@ -151,7 +152,7 @@ public class FpduSender {
             updateCrcWithControl();
             control.putInt(FpduLayout.wireOrder((int) crc.getValue()));
         }
-        queuedFpdu(FpduLayout.length(ulpduLength));
+        queuedFpdu(FpduLayout.LENGTH_BYTES + ulpduLength + pad + FpduLayout.CRC_BYTES);
     }
 
     private void updateCrcWithControl() {

@@ -20,7 +20,10 @@ public final class InboundReads implements PayloadSource {
     private final ExposureOwner stream;
     private ReadRequestHeader[] requests = new ReadRequestHeader[0];
     private int head;
-    private int count;
+
+    /** Requests that are not yet answered. */
+    int count;
+
     private long sent;
 
     public InboundReads(StagTable stags, ExposureOwner stream) {
@@ -31,10 +34,6 @@ public final class InboundReads implements PayloadSource {
     /** Sets the agreed depth. */
     public void depth(int ird) {
         requests = new ReadRequestHeader[ird];
-    }
-
-    boolean isEmpty() {
-        return count == 0;
     }
 
     /** The request being answered. */

@@ -74,8 +74,9 @@ public final class RdmapOpcodes {
                             + (segment.isTagged ? "a tagged" : "an untagged")
                             + " segment, which is not defined");
         }
+        int expected = opcode == READ_REQUEST ? QUEUE_READ : QUEUE_SEND;
         // A Terminate is never answered with a Terminate, so it is not validated further.
-        if (!segment.isTagged && opcode != TERMINATE && segment.queueNumber != queue(opcode)) {
+        if (!segment.isTagged && opcode != TERMINATE && segment.queueNumber != expected) {
             throw new StreamException(
                     DdpError.UNTAGGED_QN,
                     "RDMAP opcode "
@@ -83,12 +84,8 @@ public final class RdmapOpcodes {
                             + " came on queue "
                             + Integer.toUnsignedString(segment.queueNumber)
                             + ", expected "
-                            + queue(opcode));
+                            + expected);
         }
         return opcode;
-    }
-
-    private static int queue(int opcode) {
-        return opcode == READ_REQUEST ? QUEUE_READ : QUEUE_SEND;
     }
 }

@@ -415,7 +415,7 @@ public final class RdmapReceiver implements UlpduHandler {
             return;
         }
         int invalidated = 0;
-        if (RdmapOpcodes.invalidates(opcode)) {
+        if (opcode != RdmapOpcodes.SEND && RdmapOpcodes.invalidates(opcode)) {
             invalidated = segment.ulpWord();
             invalidate(invalidated);
         }

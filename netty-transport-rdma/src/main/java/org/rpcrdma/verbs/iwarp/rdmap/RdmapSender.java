@@ -77,15 +77,15 @@ public final class RdmapSender {
     public boolean send(GatheringByteChannel channel, long budget) throws IOException {
         long end = out.written + budget;
         while (true) {
-            if (!out.isEmpty()) {
+            if (out.queued != out.written) {
                 out.write(channel);
                 work.written(out.written);
-                if (!out.isEmpty() || out.written - end >= 0) {
-                    return !out.isEmpty() || hasMore();
+                if (out.queued != out.written || out.written - end >= 0) {
+                    return out.queued != out.written || hasMore();
                 }
             }
             fill();
-            if (out.isEmpty()) {
+            if (out.queued == out.written) {
                 return false;
             }
         }
@@ -95,13 +95,13 @@ public final class RdmapSender {
     private boolean hasMore() {
         return segmenter.active
                 || readyToReceive != null
-                || !inboundReads.isEmpty()
+                || inboundReads.count > 0
                 || canStartWork();
     }
 
     /** Whether all that can be sent now is sent: only work that waits for Reads may be left. */
     public boolean isIdle() {
-        return out.isEmpty() && !hasMore();
+        return out.queued == out.written && !hasMore();
     }
 
     /** The Read Request whose response is being sent, for error reports; otherwise {@code null}. */
@@ -136,7 +136,7 @@ public final class RdmapSender {
             return true;
         }
         boolean workWaits = canStartWork();
-        if (!inboundReads.isEmpty() && (responses < RESPONSES_IN_A_ROW || !workWaits)) {
+        if (inboundReads.count > 0 && (responses < RESPONSES_IN_A_ROW || !workWaits)) {
             responses++;
             startResponse();
             return true;
@@ -149,7 +149,7 @@ public final class RdmapSender {
     }
 
     private boolean canStartWork() {
-        if (!work.hasNext()) {
+        if (work.next == work.posted) {
             return false;
         }
         if ((work.flags & QueuePair.FENCE) != 0 && !outboundReads.isEmpty()) {
@@ -184,10 +184,7 @@ public final class RdmapSender {
                     source);
         } else {
             sendReadRequest(
-                    outboundReads.add(work.next()),
-                    work.length,
-                    work.remoteKey,
-                    work.remoteAddress);
+                    outboundReads.add(work.next), work.length, work.remoteKey, work.remoteAddress);
             work.made(out.queued);
         }
     }

@@ -60,22 +60,27 @@ public final class ReceiveQueue {
      * @throws IllegalStateException when the queue is full
      */
     public void post(long id, long ofAddress, int ofLength, int ofKey) {
-        if (count == depth) {
+        post(id, ofAddress, ofLength, ofKey, 1);
+    }
+
+    private void post(long id, long ofAddress, int ofLength, int ofKey, int number) {
+        if (number > depth - count) {
             throw new IllegalStateException(
                     "The receive queue is full with "
                             + depth
                             + " receives; raise QueuePairConfig.receiveDepth");
         }
-        if (!isCounted(id, ofLength, ofKey)) {
-            add(id, ofAddress, ofLength, ofKey);
+        if (!isCounted(id, ofLength, ofKey, number)) {
+            add(id, ofAddress, ofLength, ofKey, number);
         }
-        if (count++ == 0) {
+        count += number;
+        if (count == number) {
             nextOldest();
         }
     }
 
-    /** Counts a receive without memory with the newest entry, if that is of equal ones. */
-    private boolean isCounted(long id, int ofLength, int ofKey) {
+    /** Counts receives without memory with the newest entry, if that is of equal ones. */
+    private boolean isCounted(long id, int ofLength, int ofKey, int number) {
         if (entries == 0 || ofKey != NO_KEY) {
             return false;
         }
@@ -85,18 +90,18 @@ public final class ReceiveQueue {
                 || (keys != null && keys[newest] != NO_KEY)) {
             return false;
         }
-        counts[newest]++;
+        counts[newest] += number;
         return true;
     }
 
-    private void add(long id, long ofAddress, int ofLength, int ofKey) {
+    private void add(long id, long ofAddress, int ofLength, int ofKey, int number) {
         if (entries == ids.length) {
             grow();
         }
         int slot = slot(entries++);
         ids[slot] = id;
         lengths[slot] = ofLength;
-        counts[slot] = 1;
+        counts[slot] = number;
         if (keys == null && ofKey != NO_KEY) {
             addresses = new long[ids.length];
             keys = new int[ids.length];
@@ -142,9 +147,9 @@ public final class ReceiveQueue {
         key = keys == null ? NO_KEY : keys[head];
     }
 
-    /** Posts a receive that gets its memory by {@link #memory}. */
-    public void post(long id, int atMost) {
-        post(id, 0, atMost, NO_KEY);
+    /** Posts a number of receives that get their memory by {@link #memory}. */
+    public void post(long id, int atMost, int number) {
+        post(id, 0, atMost, NO_KEY, number);
     }
 
     /** Gives the oldest receive its memory, which may be less than was asked for. */

@@ -42,8 +42,11 @@ public final class SendQueue {
 
     private int head;
     private int sent;
-    private int next;
-    private int posted;
+
+    /** Other classes compare these: they are equal when no posted work request waits to start. */
+    int next;
+
+    int posted;
     private int tail;
 
     // The work request that starts next, if there is one. Other classes read these.
@@ -215,16 +218,6 @@ public final class SendQueue {
             firstLength = rangeLengths[range];
             firstKey = rangeKeys[range];
         }
-    }
-
-    /** Whether a posted work request has not started. */
-    boolean hasNext() {
-        return next != posted;
-    }
-
-    /** The position of the work request that starts next. */
-    int next() {
-        return next;
     }
 
     /** The bytes of all ranges of a work request that has started. */

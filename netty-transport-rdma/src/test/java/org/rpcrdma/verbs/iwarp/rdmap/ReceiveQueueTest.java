@@ -32,7 +32,7 @@ class ReceiveQueueTest {
 
     private void post(Posted receive) {
         if (receive.key() == 0) {
-            queue.post(receive.id(), receive.length());
+            queue.post(receive.id(), receive.length(), 1);
         } else {
             queue.post(receive.id(), receive.address(), receive.length(), receive.key());
         }
@@ -127,7 +127,7 @@ class ReceiveQueueTest {
         for (int i = 0; i < DEPTH; i++) {
             post(new Posted(0, 0, 4, 0));
         }
-        assertThatThrownBy(() -> queue.post(0, 4))
+        assertThatThrownBy(() -> queue.post(0, 4, 1))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("full with " + DEPTH);
         List<WorkStatus> statuses = new ArrayList<>();

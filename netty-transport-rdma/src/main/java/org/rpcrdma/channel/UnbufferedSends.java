@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPromise;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.internal.SystemPropertyUtil;
+
+/**
+ * Queue of Sends that a codec has written past Netty's outbound buffer, which enters some forty methods for each
+ * message. Either this queue or the outbound buffer is empty. Whatever is unusual, such as another message, a close, a
+ * cancelled or failed write, is left to Netty: {@link #spill} moves all messages to the outbound buffer, as if they had
+ * been written there. Event loop only.
+ */
+final class UnbufferedSends {
+
+    private static final int FIRST_SLOTS = 16;
+
+    /** Counted for each message besides its bytes, as in Netty's outbound buffer. */
+    private static final int OVERHEAD =
+            SystemPropertyUtil.getInt("io.netty.transport.outboundBufferEntrySizeOverhead", 96);
+
+    private final Channel channel;
+
+    /** {@code null} when the channel is closed already. */
+    private final ChannelOutboundBuffer outbound;
+
+    private ByteBuf[] messages = {};
+    private ChannelPromise[] promises = {};
+    private int[] sizes = {};
+    private int mask = -1;
+
+    /** Numbers of the oldest message, of the first that is not posted, of the first not flushed, and of the next. */
+    private int head;
+
+    private int posted;
+    private int flushed;
+    private int tail;
+
+    /** Sizes of all messages here, those in flight included. Written by the event loop alone. */
+    private volatile long pending;
+
+    /** Whether {@link #pending} has passed the high water mark, and not the low one since. */
+    private volatile boolean isFull;
+
+    private boolean isOpen;
+
+    UnbufferedSends(Channel channel) {
+        this.channel = channel;
+        outbound = channel.unsafe().outboundBuffer();
+    }
+
+    /** Takes messages from now on. */
+    void open() {
+        // Without an overhead, the size of the outbound buffer does not tell whether it is empty.
+        isOpen = outbound != null && OVERHEAD > 0;
+    }
+
+    /** The output ends: takes no more messages, and leaves those that it has to Netty. */
+    void close() {
+        isOpen = false;
+        spill();
+    }
+
+    boolean isEmpty() {
+        return head == tail;
+    }
+
+    // ------------------------------------------------------------------ writing
+
+    /**
+     * Adds a message.
+     *
+     * @param length of the message
+     * @param high the high water mark
+     * @return whether it was added; otherwise the caller writes it in the usual way
+     */
+    boolean tryAdd(ByteBuf message, int length, int high, ChannelPromise promise) {
+        if (!isOpen || outbound.totalPendingWriteBytes() > 0) {
+            return false;
+        }
+        int size = length + OVERHEAD;
+        if (tail - head > mask) {
+            grow();
+        }
+        int slot = tail & mask;
+        messages[slot] = message;
+        promises[slot] = promise;
+        sizes[slot] = size;
+        tail++;
+        long all = pending + size;
+        pending = all;
+        if (all > high && !isFull) {
+            isFull = true;
+            channel.pipeline().fireChannelWritabilityChanged();
+        }
+        return true;
+    }
+
+    /** Doubles the ring. */
+    private void grow() {
+        final ByteBuf[] oldMessages = messages;
+        final ChannelPromise[] oldPromises = promises;
+        final int[] oldSizes = sizes;
+        final int oldMask = mask;
+        int slots = Math.max(FIRST_SLOTS, 2 * oldMessages.length);
+        messages = new ByteBuf[slots];
+        promises = new ChannelPromise[slots];
+        sizes = new int[slots];
+        mask = slots - 1;
+        for (int number = head; number != tail; number++) {
+            int from = number & oldMask;
+            int to = number & mask;
+            messages[to] = oldMessages[from];
+            promises[to] = oldPromises[from];
+            sizes[to] = oldSizes[from];
+        }
+    }
+
+    // ------------------------------------------------------------------ posting
+
+    /** All that was written so far is flushed. */
+    void flush() {
+        flushed = tail;
+    }
+
+    /** Whether there are flushed messages to post. */
+    boolean hasNext() {
+        return posted != flushed;
+    }
+
+    /** The next flushed message, which the caller posts; {@code null} when its write was cancelled. */
+    ByteBuf next() {
+        int slot = posted & mask;
+        if (!promises[slot].setUncancellable()) {
+            return null;
+        }
+        posted++;
+        return messages[slot];
+    }
+
+    /** Completes the oldest message, if it is this one. */
+    boolean tryComplete(Object message) {
+        int slot = head & mask;
+        if (head == posted || messages[slot] != message) {
+            return false;
+        }
+        final ChannelPromise promise = promises[slot];
+        final int size = sizes[slot];
+        messages[slot] = null;
+        promises[slot] = null;
+        head++;
+        ReferenceCountUtil.safeRelease(message);
+        promise.trySuccess();
+        long all = pending - size;
+        pending = all;
+        if (isFull && all < channel.config().getWriteBufferLowWaterMark()) {
+            isFull = false;
+            channel.pipeline().fireChannelWritabilityChanged();
+        }
+        return true;
+    }
+
+    // ------------------------------------------------------------------ water marks, any thread
+
+    boolean isWritable() {
+        return !isFull;
+    }
+
+    /** Bytes until the channel is not writable, given those that the outbound buffer tells. */
+    long bytesBeforeUnwritable(long others) {
+        return isFull ? 0 : Math.max(0, others - pending);
+    }
+
+    /** Bytes until the channel is writable, given those that the outbound buffer tells. */
+    long bytesBeforeWritable(long others) {
+        long own = isFull ? pending - channel.config().getWriteBufferLowWaterMark() + 1 : 0;
+        return Math.max(own, others);
+    }
+
+    // ------------------------------------------------------------------ leaving it to Netty
+
+    /** Moves all messages to the outbound buffer, which is empty if there are any. */
+    void spill() {
+        if (isEmpty()) {
+            return;
+        }
+        boolean isFlushed = head != flushed;
+        spillUpTo(flushed);
+        if (isFlushed) {
+            outbound.addFlush();
+        }
+        spillUpTo(tail);
+        posted = tail;
+        flushed = tail;
+        if (isFull) {
+            isFull = false;
+            if (outbound.isWritable()) {
+                // Not at once: the caller is about to write another message.
+                channel.eventLoop().execute(channel.pipeline()::fireChannelWritabilityChanged);
+            }
+        }
+    }
+
+    private void spillUpTo(int end) {
+        while (head != end) {
+            int slot = head & mask;
+            ByteBuf message = messages[slot];
+            ChannelPromise promise = promises[slot];
+            messages[slot] = null;
+            promises[slot] = null;
+            long left = pending - sizes[slot];
+            pending = left;
+            head++;
+            outbound.addMessage(message, message.readableBytes(), promise);
+        }
+    }
+}

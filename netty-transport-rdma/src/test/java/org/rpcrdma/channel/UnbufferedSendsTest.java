@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Messages past the outbound buffer: their order, their outcome, and how they get into it. */
+class UnbufferedSendsTest {
+
+    private static final int LOW = 500;
+    private static final int HIGH = 1000;
+    private static final int OVERHEAD = 96;
+
+    /** What is writable, as each event has found it. */
+    private final List<Boolean> writable = new ArrayList<>();
+
+    private UnbufferedSends sends;
+    private final EmbeddedChannel channel =
+            new EmbeddedChannel(
+                    new ChannelInboundHandlerAdapter() {
+                        @Override
+                        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+                            writable.add(sends.isWritable() && ctx.channel().isWritable());
+                        }
+                    });
+    private final ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
+
+    @BeforeEach
+    void open() {
+        channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(LOW, HIGH));
+        sends = new UnbufferedSends(channel);
+        sends.open();
+    }
+
+    @AfterEach
+    void end() {
+        channel.close();
+        channel.finishAndReleaseAll();
+    }
+
+    private ByteBuf add(ChannelPromise promise, int length) {
+        ByteBuf message = Unpooled.wrappedBuffer(new byte[length]);
+        assertThat(sends.tryAdd(message, length, HIGH, promise)).isTrue();
+        return message;
+    }
+
+    private List<Object> spilled() {
+        List<Object> messages = new ArrayList<>();
+        sends.spill();
+        while (outbound.current() != null) {
+            messages.add(outbound.current());
+            outbound.remove();
+        }
+        return messages;
+    }
+
+    @Test
+    void messagesCompleteInOrder() {
+        List<ByteBuf> added = new ArrayList<>();
+        List<ChannelPromise> promises = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            // The ring grows while its oldest message is not in its first slot.
+            promises.add(channel.newPromise());
+            added.add(add(promises.get(i), 1));
+            sends.flush();
+            assertThat(sends.next()).isSameAs(added.get(i));
+            if (i % 3 == 0) {
+                ByteBuf oldest = added.get(i / 3);
+                assertThat(sends.tryComplete(Unpooled.EMPTY_BUFFER)).isFalse();
+                assertThat(sends.tryComplete(oldest)).isTrue();
+                assertThat(oldest.refCnt()).isZero();
+                assertThat(promises.get(i / 3).isSuccess()).isTrue();
+            }
+        }
+        assertThat(spilled()).hasSize(26).containsExactlyElementsOf(added.subList(14, 40));
+        assertThat(promises).allMatch(ChannelPromise::isSuccess);
+        assertThat(sends.isEmpty()).isTrue();
+    }
+
+    @Test
+    void whatIsNotFlushedStaysSo() {
+        ByteBuf posted = add(channel.newPromise(), 1);
+        sends.flush();
+        assertThat(sends.next()).isSameAs(posted);
+        ByteBuf flushed = add(channel.newPromise(), 1);
+        sends.flush();
+        add(channel.newPromise(), 1);
+        assertThat(sends.hasNext()).isTrue();
+        sends.spill();
+        assertThat(outbound.size()).isEqualTo(2);
+        assertThat(outbound.totalPendingWriteBytes()).isEqualTo(3 * (1 + OVERHEAD));
+        assertThat(outbound.current()).isSameAs(posted);
+        outbound.remove();
+        assertThat(outbound.current()).isSameAs(flushed);
+        outbound.addFlush();
+    }
+
+    @Test
+    void onlyOneOfTheTwoHasMessages() {
+        outbound.addMessage(Unpooled.wrappedBuffer(new byte[1]), 1, channel.newPromise());
+        ByteBuf message = Unpooled.wrappedBuffer(new byte[1]);
+        assertThat(sends.tryAdd(message, 1, HIGH, channel.newPromise())).isFalse();
+        outbound.addFlush();
+        outbound.remove();
+        assertThat(sends.tryAdd(message, 1, HIGH, channel.newPromise())).isTrue();
+        sends.close();
+        assertThat(outbound.totalPendingWriteBytes()).isEqualTo(1 + OVERHEAD);
+        outbound.addFlush();
+        outbound.remove();
+        assertThat(message.refCnt()).isZero();
+        ByteBuf late = Unpooled.wrappedBuffer(new byte[1]);
+        assertThat(sends.tryAdd(late, 1, HIGH, channel.newPromise())).isFalse();
+        late.release();
+    }
+
+    @Test
+    void aCancelledWriteIsLeftToNetty() {
+        ChannelPromise cancelled = channel.newPromise();
+        ByteBuf message = add(cancelled, 1);
+        cancelled.cancel(false);
+        sends.flush();
+        assertThat(sends.hasNext()).isTrue();
+        assertThat(sends.next()).isNull();
+        assertThat(spilled()).containsExactly(Unpooled.EMPTY_BUFFER);
+        assertThat(message.refCnt()).isZero();
+    }
+
+    @Test
+    void waterMarksAreKept() {
+        ByteBuf first = add(channel.newPromise(), HIGH - OVERHEAD);
+        assertThat(writable).isEmpty();
+        assertThat(sends.bytesBeforeUnwritable(HIGH + 1)).isEqualTo(1);
+        assertThat(sends.bytesBeforeWritable(0)).isZero();
+        ByteBuf second = add(channel.newPromise(), LOW - OVERHEAD);
+        assertThat(writable).containsExactly(false);
+        assertThat(sends.bytesBeforeUnwritable(HIGH + 1)).isZero();
+        assertThat(sends.bytesBeforeWritable(0)).isEqualTo(HIGH + 1);
+        sends.flush();
+        sends.next();
+        sends.next();
+        sends.tryComplete(first);
+        assertThat(writable).containsExactly(false); // it is at the low water mark, not below
+        ByteBuf third = add(channel.newPromise(), 1);
+        sends.flush();
+        sends.next();
+        sends.tryComplete(second);
+        assertThat(writable).containsExactly(false, true);
+        sends.tryComplete(third);
+        assertThat(writable).containsExactly(false, true);
+    }
+
+    @Test
+    void aFullQueueThatSpillsLeavesTheWaterMarksToNetty() {
+        ByteBuf first = add(channel.newPromise(), HIGH - OVERHEAD);
+        add(channel.newPromise(), LOW - OVERHEAD);
+        sends.flush();
+        sends.next();
+        sends.tryComplete(first);
+        assertThat(sends.isWritable()).isFalse();
+        sends.spill(); // as many bytes as Netty's buffer has been writable with
+        channel.runPendingTasks();
+        assertThat(writable).containsExactly(false, true);
+        sends.spill();
+        outbound.addFlush();
+        outbound.remove();
+        add(channel.newPromise(), HIGH);
+        sends.spill();
+        channel.runPendingTasks();
+        assertThat(sends.isWritable()).isTrue();
+        assertThat(channel.isWritable()).isFalse();
+        outbound.addFlush();
+        outbound.remove();
+        assertThat(writable).last().isEqualTo(true);
+    }
+}
