@@ -24,7 +24,10 @@ import org.rpcrdma.verbs.QueuePairHandler;
 /** Looks into channels while no simulated thread runs. */
 public final class SimulatedChannels {
 
+    private static final Field CHANNEL = field(QueuePairEventHandler.class, "channel");
     private static final Field UNFLUSHED = field(ChannelOutboundBuffer.class, "unflushedEntry");
+    private static final Field FLUSHED_SENDS = field(UnbufferedSends.class, "flushed");
+    private static final Field WRITTEN_SENDS = field(UnbufferedSends.class, "tail");
     private static final Field INCOMPLETE_SEND =
             field(MessageChannelDataPath.class, "incompleteSend");
     private static final Field SENDS = field(MessageChannelDataPath.class, "sends");
@@ -40,7 +43,7 @@ public final class SimulatedChannels {
 
     /** {@return the channel that is told of a queue pair} */
     public static Channel of(QueuePairHandler handler) {
-        return (Channel) value(field(handler.getClass(), "this$0"), handler);
+        return (Channel) value(CHANNEL, handler);
     }
 
     /** {@return whether the event loop of a channel has nothing to do but to wait} */
@@ -51,7 +54,13 @@ public final class SimulatedChannels {
     /** {@return whether something was written to a channel and is not flushed} */
     public static boolean hasUnflushed(Channel channel) {
         ChannelOutboundBuffer written = channel.unsafe().outboundBuffer();
-        return written != null && value(UNFLUSHED, written) != null;
+        if (written != null && value(UNFLUSHED, written) != null) {
+            return true;
+        }
+        return ((AbstractConnectedRdmaChannel) channel).dataPath()
+                        instanceof MessageChannelDataPath messages
+                && (int) value(FLUSHED_SENDS, messages.unbuffered())
+                        != (int) value(WRITTEN_SENDS, messages.unbuffered());
     }
 
     /**
@@ -64,6 +73,7 @@ public final class SimulatedChannels {
         if (!(path instanceof MessageChannelDataPath messages)
                 || written == null
                 || !written.isEmpty()
+                || !messages.unbuffered().isEmpty()
                 || !((SendQueuePoster) value(SENDS, path)).isEmpty()
                 || (int) value(INCOMPLETE_SEND, path) > 0) {
             return 0;

@@ -9,8 +9,10 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.rpcrdma.benchmarks.ConnectionMessages;
 import org.rpcrdma.benchmarks.Nfs3Messages;
 
@@ -24,9 +26,9 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
      * @param firstMillis when the first call was answered, of {@link System#currentTimeMillis}
      * @param firstTimes what the system counts of this process then, {@code /proc/self/stat}; empty without it
      * @param calls answered in all of the time
-     * @param perInterval answered in each {@link #INTERVAL_MILLIS} of it
+     * @param perInterval how many were answered in each {@link #INTERVAL_MILLIS} of it, with spaces between
      */
-    record Calls(long firstMillis, String firstTimes, long calls, long[] perInterval) {}
+    record Calls(long firstMillis, String firstTimes, long calls, String perInterval) {}
 
     static final long INTERVAL_MILLIS = 100;
 
@@ -95,7 +97,9 @@ final class ColdCaller extends ChannelInboundHandlerAdapter {
                             firstMillis,
                             new String(firstTimes, 0, firstTimesLength, StandardCharsets.US_ASCII),
                             calls,
-                            perInterval));
+                            Arrays.stream(perInterval)
+                                    .mapToObj(Long::toString)
+                                    .collect(Collectors.joining(" "))));
         }
     }
 

@@ -36,12 +36,13 @@ final class ColdComparison {
      * @param calls in all of the time
      * @param perInterval calls in each {@link ColdCaller#INTERVAL_MILLIS} of it
      */
-    record Start(double firstMillis, double cpuMillis, double calls, double[] perInterval) {
+    record Start(double firstMillis, double cpuMillis, double calls, List<Double> perInterval) {
 
         /** Calls in the last third of the time. */
         double lastCalls() {
-            return Arrays.stream(perInterval)
-                    .skip(perInterval.length - perInterval.length / 3)
+            return perInterval.stream()
+                    .skip(perInterval.size() - perInterval.size() / 3)
+                    .mapToDouble(Double::doubleValue)
                     .sum();
         }
     }
@@ -105,15 +106,13 @@ final class ColdComparison {
                                 server.line(),
                                 Integer.toString(outstanding),
                                 Long.toString(millis))) {
-            double[] figures =
-                    Arrays.stream(client.line().split(" ", -1))
-                            .mapToDouble(Double::parseDouble)
-                            .toArray();
+            List<Double> figures =
+                    Arrays.stream(client.line().split(" ", -1)).map(Double::valueOf).toList();
             return new Start(
-                    figures[0],
-                    figures[1],
-                    figures[2],
-                    Arrays.copyOfRange(figures, 3, figures.length));
+                    figures.get(0),
+                    figures.get(1),
+                    figures.get(2),
+                    figures.subList(3, figures.size()));
         }
     }
 

@@ -6,9 +6,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.EventLoopGroup;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 import org.rpcrdma.benchmarks.ResponderHandler;
 import org.rpcrdma.benchmarks.Transport;
 
@@ -75,9 +73,7 @@ final class ColdWorker {
                             + " "
                             + calls.calls()
                             + " "
-                            + Arrays.stream(calls.perInterval())
-                                    .mapToObj(Long::toString)
-                                    .collect(Collectors.joining(" ")));
+                            + calls.perInterval());
         }
     }
 

@@ -55,14 +55,14 @@ final class WarmUpChart {
         starts.forEach(
                 (transport, all) -> {
                     double first = median(all, Start::firstMillis);
-                    int intervals = all.get(0).perInterval().length;
+                    int intervals = all.get(0).perInterval().size();
                     double[] seconds = new double[intervals];
                     double[] rates = new double[intervals];
                     for (int i = 0; i < intervals; i++) {
                         int interval = i;
                         seconds[i] = (first + (i + 0.5) * ColdCaller.INTERVAL_MILLIS) / 1e3;
                         rates[i] =
-                                median(all, start -> start.perInterval()[interval])
+                                median(all, start -> start.perInterval().get(interval))
                                         * 1e3
                                         / ColdCaller.INTERVAL_MILLIS;
                     }
