@@ -41,9 +41,9 @@ public final class SimulatedChannels {
 
     private SimulatedChannels() {}
 
-    /** {@return the channel that is told of a queue pair} */
+    /** {@return the channel that is told of a queue pair} {@code null} when somebody else is. */
     public static Channel of(QueuePairHandler handler) {
-        return (Channel) value(CHANNEL, handler);
+        return handler instanceof QueuePairEventHandler ? (Channel) value(CHANNEL, handler) : null;
     }
 
     /** {@return whether the event loop of a channel has nothing to do but to wait} */

@@ -163,7 +163,10 @@ public final class FaultContext implements EventLoopVerbsContext {
     /** Calls for each channel that has a queue pair, and makes no copy of them. */
     public void forEachChannel(Consumer<Channel> action) {
         for (int i = 0; i < queuePairs.size(); i++) {
-            action.accept(queuePairs.get(i).channel());
+            Channel channel = queuePairs.get(i).channel();
+            if (channel != null) {
+                action.accept(channel);
+            }
         }
     }
 

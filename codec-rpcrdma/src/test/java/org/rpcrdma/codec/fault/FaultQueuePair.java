@@ -4,7 +4,7 @@ package org.rpcrdma.codec.fault;
 import io.netty.channel.Channel;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import java.util.HashMap;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -75,15 +75,15 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     /** {@code null} for nobody. */
     private ReceiveWatcher receiveWatcher;
 
-    /** Where the messages come to that are watched, by the numbers of their receives. */
-    private final Map<Long, Long> watched = new HashMap<>();
+    /** Where the next messages come to: receives complete in the order in which they were posted or got memory. */
+    private final Deque<Long> addresses = new ArrayDeque<>();
 
     FaultQueuePair(FaultContext context, QueuePairHandler handler) {
         this.context = context;
         this.handler = handler;
     }
 
-    /** The channel over it. */
+    /** {@return the channel over it} {@code null} when somebody else is told of it. */
     public Channel channel() {
         if (channel == null) {
             channel = SimulatedChannels.of(handler);
@@ -216,9 +216,7 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         before(Step.POST_RECEIVE);
         device.postReceive(id, address, length, localKey);
         postedReceives++;
-        if (receiveWatcher != null) {
-            watched.put(id, address);
-        }
+        addresses.add(address);
     }
 
     @Override
@@ -231,8 +229,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
     @Override
     public ReceiveMemoryRange receiveMemory(long id, int length) {
         ReceiveMemoryRange memory = handler.receiveMemory(id, length);
-        if (receiveWatcher != null && memory != null) {
-            watched.put(id, memory.address());
+        if (memory != null) {
+            addresses.add(memory.address());
         }
         return memory;
     }
@@ -416,8 +414,8 @@ public final class FaultQueuePair implements QueuePair, QueuePairHandler {
         } else if (step == Step.RECEIVED) {
             postedReceives--;
             received++;
-            Long address = watched.remove(id);
-            if (address != null && length >= FIXED_HEADER) {
+            Long address = addresses.poll();
+            if (receiveWatcher != null && address != null && length >= FIXED_HEADER) {
                 watchReceived(address, length);
             }
         }

@@ -208,6 +208,9 @@ final class SimulatedHost {
 
     private void ended(FaultQueuePair queuePair) {
         Channel channel = queuePair.channel();
+        if (channel == null) {
+            return;
+        }
         List<Object> parts = new ArrayList<>(channel.pipeline().toMap().values());
         parts.add(channel);
         ended.add(new Ended(channel, parts));
