@@ -64,8 +64,8 @@ public final class SimulatedChannels {
     }
 
     /**
-     * {@return the bytes that count against the address of a peer though nothing of a message is missing} That is, while
-     * no Read is out, none waits to be posted, and no Send has come in part.
+     * {@return the bytes that count against the address of a peer though no part of a message is missing} That is,
+     * while no Read is out, none waits to be posted, and no Send has come in part.
      */
     public static long bytesOfNoMessage(Channel channel) {
         AbstractChannelDataPath<?> path = ((AbstractConnectedRdmaChannel) channel).dataPath();

@@ -183,8 +183,9 @@ final class SimulatedClient {
     }
 
     /**
-     * The attempts to connect of one start. Behind one that has failed there is a pause, which doubles with each; nothing
-     * but a connection makes it shorter, or somebody who asks for one. Those of another start count as failures too.
+     * The attempts to connect of one start. Behind one that has failed there is a pause, which doubles with each;
+     * nothing but a connection makes it shorter, or somebody who asks for one. Those of another start count as failures
+     * too.
      */
     private final class Attempts {
         private long last;

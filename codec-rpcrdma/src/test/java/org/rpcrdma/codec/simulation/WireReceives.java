@@ -9,8 +9,8 @@ import org.rpcrdma.codec.wire.TransportHeader;
 
 /**
  * Compares the grants of a responder on one connection with its receives (RFC 8166, 3.3.1). A pull completion needs a
- * receive and is not answered: one beside the grant for each reply that is to be pulled where completions are outside of
- * it. Where they are within it, a requester sends one call beside completions alone, whatever was granted (reliable
+ * receive and is not answered: one beside the grant for each reply that is to be pulled where completions are outside
+ * of it. Where they are within it, a requester sends one call beside completions alone, whatever was granted (reliable
  * reply draft, 4.1 and 5.2.3).
  */
 final class WireReceives implements FaultQueuePair.ReceiveWatcher, FaultQueuePair.SendWatcher {
