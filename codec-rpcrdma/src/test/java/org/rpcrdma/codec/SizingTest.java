@@ -8,6 +8,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
@@ -232,8 +233,9 @@ class SizingTest {
 
     private void call(Channel channel, ByteBuf call) {
         int before = read.get();
-        channel.writeAndFlush(call);
+        ChannelFuture sent = channel.writeAndFlush(call);
         await().until(() -> read.get() == before + 1);
+        sent.syncUninterruptibly(); // until then the Send has its memory
     }
 
     // ------------------------------------------------------------------ what it takes
