@@ -161,7 +161,7 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
         OutboundCallState call = requester.newCall(xid);
         long start = metrics.startTime();
         call.request.payload.take(written);
-        call.request.startNanos = start;
+        call.request.start(start);
         if (start != 0) {
             requester.ages().add(call, start);
         }

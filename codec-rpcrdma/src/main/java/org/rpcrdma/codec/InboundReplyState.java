@@ -52,6 +52,10 @@ final class InboundReplyState {
         failure = why;
     }
 
+    void credit(int granted) {
+        credit = granted;
+    }
+
     /** Marks the credit word as outdated: the message was not known to be a reply on its arrival. */
     void creditIsOld() {
         isCreditOld = true;

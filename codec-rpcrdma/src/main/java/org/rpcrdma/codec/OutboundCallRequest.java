@@ -28,6 +28,11 @@ final class OutboundCallRequest {
     /** Time of the write; 0 without listeners. */
     long startNanos;
 
+    /** The call was written. */
+    void start(long nanos) {
+        startNanos = nanos;
+    }
+
     /** Takes over an optional operation. */
     void take(OptionalOperationMessage operation) {
         option = operation;

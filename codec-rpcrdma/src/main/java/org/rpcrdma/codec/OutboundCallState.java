@@ -72,6 +72,15 @@ final class OutboundCallState extends CallListedByAge {
     // ------------------------------------------------------------------ phases
 
     /**
+     * The call goes out.
+     *
+     * @param completions number of pull completions that were sent before
+     */
+    void sent(long completions) {
+        completionsBefore = completions;
+    }
+
+    /**
      * Queues the call until there is a credit.
      *
      * @param written promise of the write
@@ -103,7 +112,7 @@ final class OutboundCallState extends CallListedByAge {
     void answered(int granted) {
         invalidate();
         state = State.ANSWERED;
-        reply.credit = granted;
+        reply.credit(granted);
     }
 
     /** Whether it was not sent yet. */

@@ -110,7 +110,7 @@ final class FpduReadLoop {
             received += bytes;
             loop.counters.bytesIn += bytes;
             loop.counters.fpdusIn += fpdus.fpdus - before;
-            loop.poller.moved += bytes;
+            loop.poller.moved(bytes);
         }
     }
 
@@ -128,7 +128,7 @@ final class FpduReadLoop {
         }
         isHeld = fpdus.held;
         if (!isHeld || fpdus.fpdus != before) {
-            loop.poller.moved += 1;
+            loop.poller.moved(1);
             heldSince = loop.nanoTime();
             return true;
         }

@@ -121,7 +121,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
         }
         unpolled = 0;
         SocketPoller poller = loop.poller;
-        poller.moved = 0;
+        poller.startRound();
         if (!loop.timers.isEmpty()) {
             loop.timers.expire();
         }

@@ -274,7 +274,7 @@ final class IwarpStream
             long bytes = fpdusOut.written - written;
             loop.counters.bytesOut += bytes;
             loop.counters.fpdusOut += fpdusOut.fpdus - fpdus;
-            loop.poller.moved += bytes;
+            loop.poller.moved(bytes);
         }
     }
 

@@ -75,6 +75,15 @@ final class SocketPoller {
         }
     }
 
+    /** Counts bytes that were received or sent in this round. */
+    void moved(long bytes) {
+        moved += bytes;
+    }
+
+    void startRound() {
+        moved = 0;
+    }
+
     /** Polls the busy connections, and asks the selector for all others when it is time to. */
     void poll() {
         boolean isPolled = rings.poll();
