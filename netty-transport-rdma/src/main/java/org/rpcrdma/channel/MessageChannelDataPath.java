@@ -195,7 +195,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         if (isFlush) {
             sends.unbuffered.flush();
         }
-        if (mayPost) {
+        if (mayPost && !sends.unbuffered.isSpilling()) {
             sends.postUnbuffered();
         } else {
             sends.unbuffered.spill();

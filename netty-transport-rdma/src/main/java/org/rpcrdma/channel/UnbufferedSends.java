@@ -47,6 +47,15 @@ final class UnbufferedSends {
 
     private boolean isOpen;
 
+    /**
+     * Whether {@link #spill} moves messages. The water mark of the outbound buffer may tell handlers in between, which
+     * may write, flush and close.
+     */
+    private boolean isSpilling;
+
+    /** Whether the outbound buffer has messages of {@link #spill} that are flushed, and does not know. */
+    private boolean mustFlush;
+
     UnbufferedSends(Channel channel) {
         this.channel = channel;
         outbound = channel.unsafe().outboundBuffer();
@@ -78,7 +87,7 @@ final class UnbufferedSends {
      * @return whether it was added; otherwise the caller writes it in the usual way
      */
     boolean tryAdd(ByteBuf message, int length, int high, ChannelPromise promise) {
-        if (!isOpen || outbound.totalPendingWriteBytes() > 0) {
+        if (!isOpen || isSpilling || outbound.totalPendingWriteBytes() > 0) {
             return false;
         }
         int size = length + OVERHEAD;
@@ -182,19 +191,34 @@ final class UnbufferedSends {
 
     // ------------------------------------------------------------------ leaving it to Netty
 
-    /** Moves all messages to the outbound buffer, which is empty if there are any. */
+    /** Whether a spill is under way, in which nothing may be posted but from the outbound buffer. */
+    boolean isSpilling() {
+        return isSpilling;
+    }
+
+    /**
+     * Moves all messages to the outbound buffer, which is empty if there are any. A handler that is told in between, and
+     * does what depends on it, spills the rest itself.
+     */
     void spill() {
-        if (isEmpty()) {
+        if (isEmpty() && !isSpilling) {
             return;
         }
-        boolean isFlushed = head != flushed;
-        spillUpTo(flushed);
-        if (isFlushed) {
+        isSpilling = true;
+        mustFlush |= head != flushed;
+        if (!trySpillUpTo(flushed)) {
+            return;
+        }
+        if (mustFlush) {
+            mustFlush = false;
             outbound.addFlush();
         }
-        spillUpTo(tail);
+        if (!trySpillUpTo(tail)) {
+            return;
+        }
         posted = tail;
         flushed = tail;
+        isSpilling = false;
         if (isFull) {
             isFull = false;
             if (outbound.isWritable()) {
@@ -204,7 +228,8 @@ final class UnbufferedSends {
         }
     }
 
-    private void spillUpTo(int end) {
+    /** Returns {@code false} if a handler has spilled the rest. */
+    private boolean trySpillUpTo(int end) {
         while (head != end) {
             int slot = head & mask;
             ByteBuf message = messages[slot];
@@ -214,7 +239,14 @@ final class UnbufferedSends {
             long left = pending - sizes[slot];
             pending = left;
             head++;
+            if (head - flushed > 0) {
+                flushed = head;
+            }
             outbound.addMessage(message, message.readableBytes(), promise);
+            if (!isSpilling) {
+                return false;
+            }
         }
+        return true;
     }
 }

@@ -2,20 +2,27 @@
 package org.rpcrdma.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
+import static org.rpcrdma.channel.ConnectedPair.on;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.channel.internal.ChannelInternals;
 
 /** Messages past the outbound buffer: their order, their outcome, and how they get into it. */
 class UnbufferedSendsTest {
@@ -27,6 +34,9 @@ class UnbufferedSendsTest {
     /** What is writable, as each event has found it. */
     private final List<Boolean> writable = new ArrayList<>();
 
+    /** What a handler does that is told. */
+    private Runnable whenTold = () -> {};
+
     private UnbufferedSends sends;
     private final EmbeddedChannel channel =
             new EmbeddedChannel(
@@ -34,6 +44,7 @@ class UnbufferedSendsTest {
                         @Override
                         public void channelWritabilityChanged(ChannelHandlerContext ctx) {
                             writable.add(sends.isWritable() && ctx.channel().isWritable());
+                            whenTold.run();
                         }
                     });
     private final ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
@@ -184,5 +195,84 @@ class UnbufferedSendsTest {
         outbound.addFlush();
         outbound.remove();
         assertThat(writable).last().isEqualTo(true);
+    }
+
+    /** The water mark of the outbound buffer tells handlers while it gets the messages. */
+    @Test
+    void aHandlerSpillsTheRestOfASpill() {
+        ChannelPromise first = channel.newPromise();
+        List<ByteBuf> added =
+                new ArrayList<>(List.of(add(first, HIGH), add(channel.newPromise(), 1)));
+        sends.flush();
+        sends.next();
+        added.add(add(channel.newPromise(), 1));
+        ByteBuf written = Unpooled.wrappedBuffer(new byte[1]);
+        whenTold =
+                () -> {
+                    whenTold = () -> {};
+                    sends.spill();
+                    assertThat(sends.isEmpty()).isTrue();
+                    assertThat(sends.tryAdd(written, 1, HIGH, channel.newPromise())).isFalse();
+                    outbound.addMessage(written, 1, channel.newPromise());
+                };
+        added.add(written);
+        sends.spill();
+        channel.checkException();
+        assertThat(sends.hasNext()).isFalse();
+        assertThat(outbound.size()).isEqualTo(2); // the flushed ones
+        outbound.addFlush();
+        assertThat(spilled()).containsExactlyElementsOf(added);
+        assertThat(first.isSuccess()).isTrue();
+    }
+
+    @Test
+    void aHandlerFlushesOrClosesWithinASpill() {
+        List<ByteBuf> added = new ArrayList<>(List.of(add(channel.newPromise(), HIGH)));
+        sends.flush();
+        sends.next();
+        added.add(add(channel.newPromise(), 1));
+        whenTold =
+                () -> {
+                    whenTold = () -> {};
+                    outbound.addFlush();
+                    sends.flush();
+                    sends.close();
+                };
+        sends.spill();
+        channel.checkException();
+        assertThat(sends.isEmpty()).isTrue();
+        assertThat(sends.hasNext()).isFalse();
+        assertThat(outbound.size()).isEqualTo(2);
+        assertThat(spilled()).containsExactlyElementsOf(added);
+    }
+
+    @Test
+    void aWriteWhoseSpillClosesTheChannelFails() throws Exception {
+        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> client.option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
+                        server -> {})) {
+            RdmaChannel client = pair.client;
+            ByteBuf late = Unpooled.wrappedBuffer(new byte[1]);
+            ChannelFuture write = on(client, () -> writeToOneThatCloses(client, late));
+            assertThat(write.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(write.cause()).isInstanceOf(ClosedChannelException.class);
+            assertThat(late.refCnt()).isZero();
+        }
+    }
+
+    private static ChannelFuture writeToOneThatCloses(RdmaChannel client, ByteBuf late) {
+        ByteBuf full = client.registeredBuffer(HIGH).writeZero(HIGH);
+        assertThat(ChannelInternals.of(client).tryWrite(full, client.newPromise())).isTrue();
+        client.pipeline()
+                .addLast(
+                        new ChannelInboundHandlerAdapter() {
+                            @Override
+                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+                                ctx.close();
+                            }
+                        });
+        return client.write(late);
     }
 }

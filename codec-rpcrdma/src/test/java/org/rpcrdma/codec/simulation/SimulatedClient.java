@@ -110,7 +110,10 @@ final class SimulatedClient {
         made.watchReceives(
                 (xid, granted, procedure, hasReads) -> {
                     if (procedure == TransportHeader.RDMA_ERROR) {
-                        world.refused(incarnation(), xid);
+                        // The connection may be one of an earlier start, which ends later.
+                        for (int i = 1; i <= starts; i++) {
+                            world.refused(incarnation(i), xid);
+                        }
                     }
                     if (first != null) {
                         first.received(xid, granted, procedure, hasReads);
@@ -120,7 +123,11 @@ final class SimulatedClient {
 
     /** It and how often it was started: another start is another client to a server. */
     String incarnation() {
-        return this + " of start " + starts;
+        return incarnation(starts);
+    }
+
+    private String incarnation(int start) {
+        return this + " of start " + start;
     }
 
     private void start() {

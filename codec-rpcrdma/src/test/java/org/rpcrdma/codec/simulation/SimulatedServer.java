@@ -349,7 +349,7 @@ final class SimulatedServer {
             if (in.getInt(20) == SimulatedProgram.READY) {
                 attach(ctx.channel(), id);
             }
-            world.arrives(id, in.getInt(0));
+            world.arrives(id, in.getInt(0), ctx.channel());
             int times = executions.merge(id, 1, Integer::sum);
             world.network.note(this + " executes call " + id);
             boolean isOnce = hasCache && !(forgets && abandoned.contains(in.getInt(0)));

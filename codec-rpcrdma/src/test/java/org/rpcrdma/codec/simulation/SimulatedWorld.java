@@ -79,8 +79,8 @@ final class SimulatedWorld {
     /** The call of each XID that a client has used. */
     private final Map<String, Map<Integer, Integer>> xids = new HashMap<>();
 
-    /** The newest XID of each call that a client has sent. */
-    private final Map<Integer, Integer> xidsOfCalls = new HashMap<>();
+    /** The newest XID of each call that a client has sent, and the connection that it has come on. */
+    private final Map<Integer, Arrival> newest = new HashMap<>();
 
     /** XIDs of calls that a client was told errors of. */
     private final Map<String, Set<Integer>> refused = new HashMap<>();
@@ -452,14 +452,23 @@ final class SimulatedWorld {
 
     /**
      * An XID names one call of one client for ever: else the cache of a server may answer with an older reply. And a
-     * call keeps it, on whatever connection it is sent, until it is refused (RFC 8166, 4.5.5).
+     * call keeps it, on whatever connection it is sent, until it is refused (RFC 8166, 4.5.5). What was sent on a lost
+     * connection may come later than what has followed it on the next one.
      */
-    void arrives(int number, int xid) {
+    void arrives(int number, int xid, Channel connection) {
         executed.add(number);
         String caller = callers.get(number);
-        Integer other = caller == null ? null : xidsOfCalls.put(number, xid);
-        if (other != null && other != xid && !isRefused(caller, other)) {
-            wrong("call " + number + " of " + caller + " has XID " + other + " and " + xid);
+        Arrival other = caller == null ? null : newest.get(number);
+        boolean isOther = other != null && other.xid != xid;
+        boolean isLate = isOther && other.connection != connection && isRefused(caller, xid);
+        if (isOther && !isLate && !isRefused(caller, other.xid)) {
+            wrong("call " + number + " of " + caller + " has XID " + other.xid + " and " + xid);
+        }
+        if (isOther && !isLate && isRefused(caller, xid)) {
+            wrong("call " + number + " of " + caller + " has XID " + xid + " again");
+        }
+        if (!isLate) {
+            newest.put(number, new Arrival(xid, connection));
         }
         Integer before =
                 caller == null
@@ -470,6 +479,8 @@ final class SimulatedWorld {
             wrong(caller + " has used XID " + xid + " of call " + before + " for " + number);
         }
     }
+
+    private record Arrival(int xid, Channel connection) {}
 
     private boolean isRefused(String caller, int xid) {
         return refused.getOrDefault(caller, Set.of()).contains(xid);
