@@ -180,7 +180,8 @@ final class FpduReadLoop {
      * @throws IOException when nothing more of it came for too long
      */
     boolean checkFrameStall() throws IOException {
-        return checkStall(frame, isFrameOpen(), stripper == null ? fpdus.bytes : stripper.received());
+        return checkStall(
+                frame, isFrameOpen(), stripper == null ? fpdus.bytes : stripper.received());
     }
 
     /**
