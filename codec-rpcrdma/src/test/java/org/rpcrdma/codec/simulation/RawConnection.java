@@ -178,7 +178,7 @@ final class RawConnection {
         return lastSent;
     }
 
-    /** From the last byte that was sent to the end. */
+    /** From the last byte that was sent, or the TCP connection where none was, to the end. */
     long nanosToTheEnd() {
         return endedAt - lastSent;
     }
@@ -189,6 +189,7 @@ final class RawConnection {
         socket = connecting;
         key = registered;
         key.attach(this);
+        lastSent = world.network.nanoTime();
         deadline = world.network.nanoTime() + PATIENCE_NANOS;
     }
 
@@ -217,7 +218,7 @@ final class RawConnection {
                 return;
             }
             received.flip();
-            while (received.hasRemaining()) {
+            while (received.hasRemaining() && !isEnded) {
                 byte next = received.get();
                 if (fpdus == null) {
                     startup.arrives(next);
@@ -822,6 +823,15 @@ final class RawConnection {
                         .array();
         if (!Arrays.equals(expected, Arrays.copyOfRange(payload, 4, payload.length))) {
             wrong("a Terminate has another header than that of the segment");
+        }
+    }
+
+    /** What comes is no FPDU: where bits are damaged on the way, that ends the connection (RFC 5044, 8). */
+    void isNoFpdu(String what) {
+        if (world.plan.has(SimulationAction.Kind.DAMAGE)) {
+            cut();
+        } else {
+            wrong(what);
         }
     }
 

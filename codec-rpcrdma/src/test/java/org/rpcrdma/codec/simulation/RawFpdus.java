@@ -28,6 +28,9 @@ final class RawFpdus {
     private int position;
     private int sent;
 
+    /** Bytes of the FPDU that arrives, without markers; negative before its ULPDU_Length is there. */
+    private int expected = -1;
+
     /** Bytes of a marker before the FPDU, which is no part of it. */
     private int before;
 
@@ -97,14 +100,20 @@ final class RawFpdus {
         position++;
         raw.write(next);
         plain.write(next);
-        byte[] bytes = plain.size() < 2 ? null : plain.toByteArray();
-        int length = bytes == null ? 0 : ByteBuffer.wrap(bytes).getShort() & 0xffff;
-        if (bytes == null || bytes.length < 2 + length + (-(length + 2) & 3) + 4) {
+        if (plain.size() == 2) {
+            int covered = 2 + (ByteBuffer.wrap(plain.toByteArray()).getShort() & 0xffff);
+            expected = covered + (-covered & 3) + 4;
+        }
+        if (plain.size() != expected) {
             return;
         }
-        if (crc) {
-            checkCrc(bytes);
+        byte[] bytes = plain.toByteArray();
+        if (crc && !isCrcRight(bytes)) {
+            wrong.accept("an FPDU has a wrong CRC");
+            return;
         }
+        int length = ByteBuffer.wrap(bytes).getShort() & 0xffff;
+        expected = -1;
         raw.reset();
         before = 0;
         plain.reset();
@@ -123,13 +132,11 @@ final class RawFpdus {
         }
     }
 
-    private void checkCrc(byte[] bytes) {
+    private boolean isCrcRight(byte[] bytes) {
         CRC32C sum = new CRC32C();
         sum.update(raw.toByteArray(), 0, raw.size() - 4);
         int field = ByteBuffer.wrap(bytes).getInt(bytes.length - 4);
-        if (Integer.reverseBytes((int) sum.getValue()) != field) {
-            wrong.accept("an FPDU has a wrong CRC");
-        }
+        return Integer.reverseBytes((int) sum.getValue()) == field;
     }
 
     // ------------------------------------------------------------------ segments

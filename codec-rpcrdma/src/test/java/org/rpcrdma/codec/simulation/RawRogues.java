@@ -100,8 +100,24 @@ final class RawRogues {
     }
 
     private boolean areOver() {
-        return connections.stream()
-                .allMatch(one -> one.isOver() && (one.victim.isOver || !one.victim.isConnected));
+        return connections.stream().allMatch(one -> one.isOver() && isVictimOver(one));
+    }
+
+    /** The victim is told of an end or a failure behind its peer. */
+    private static boolean isVictimOver(RawConnection one) {
+        RawVictim victim = one.victim;
+        if (victim.isOver || victim.hasFailed) {
+            return true;
+        }
+        boolean isOpen =
+                one.expected() != null
+                        && one.expected() != RawAttack.End.ANY
+                        && !isStart(one.expected());
+        return !victim.isConnected && !one.isResponder() && !isOpen;
+    }
+
+    private static boolean isStart(RawAttack.End end) {
+        return end == RawAttack.End.NOT_STARTED || end == RawAttack.End.START_TIMED_OUT;
     }
 
     private void check(RawConnection one) {
@@ -118,9 +134,7 @@ final class RawRogues {
             return;
         }
         boolean isFailure = victim.cause != null;
-        boolean isStart =
-                expected == RawAttack.End.NOT_STARTED || expected == RawAttack.End.START_TIMED_OUT;
-        if (isStart) {
+        if (isStart(expected)) {
             if (victim.isConnected || (one.isResponder() && !victim.hasFailed)) {
                 one.wrong("is connected");
             }
@@ -146,7 +160,8 @@ final class RawRogues {
         boolean isInTime =
                 switch (expected) {
                     case STALLED -> seconds >= 29 && seconds <= 39;
-                    case START_TIMED_OUT -> seconds <= 11;
+                    // An end that has connected is more patient than one that listens.
+                    case START_TIMED_OUT -> seconds / 5 == (one.isResponder() ? 2 : 1);
                     // Twice the drain time-out, or thrice where bytes were taken meanwhile.
                     case LEFT -> one.victim.overAt - one.lastSent() <= 7 * SECOND;
                     default -> true;

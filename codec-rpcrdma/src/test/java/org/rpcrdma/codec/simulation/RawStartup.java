@@ -110,6 +110,8 @@ final class RawStartup {
                 frame[17] = 2;
                 frame[18] = 0;
                 frame[19] = (byte) random.nextInt(4);
+                // All that it announces has to come, or the victim rightly waits for the rest.
+                frame = Arrays.copyOf(frame, Math.max(frame.length, HEADER + frame[19]));
             }
             case STARTUP_SILENCE -> {
                 connection.expect(RawAttack.End.START_TIMED_OUT, null);
@@ -290,7 +292,7 @@ final class RawStartup {
     }
 
     private RawFpdus framing(boolean crc, boolean markersOut, boolean markersIn) {
-        return new RawFpdus(crc, markersOut, markersIn, connection::arrives, connection::wrong);
+        return new RawFpdus(crc, markersOut, markersIn, connection::arrives, connection::isNoFpdu);
     }
 
     private void open(boolean crc, boolean markersOut, int ird, int ord) {

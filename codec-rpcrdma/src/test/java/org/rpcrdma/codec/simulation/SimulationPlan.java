@@ -37,7 +37,7 @@ record SimulationPlan(
     private static final int MOST_STREAM_ACTIONS = 25;
     private static final int MOST_SEGMENT_ACTIONS = 10;
     private static final int MOST_ROGUE_STREAM_ACTIONS = 10;
-    private static final int MOST_RAW_ACTIONS = 8;
+    private static final int MOST_RAW_ACTIONS = 4;
 
     /** Determines all of it by a seed. */
     static SimulationPlan of(long seed) {
@@ -73,12 +73,12 @@ record SimulationPlan(
         return new SimulationPlan(seed, servers, clients, weather, actions);
     }
 
-    /** In every calm history but one of four, where each has to end in one way, and in one of six others. */
+    /** In every other calm history, where each has to end in one way, and in one of eight others. */
     private static void addRaw(List<SimulationAction> actions, Weather weather, Random random) {
-        if (weather == Weather.CALM ? random.nextInt(4) == 0 : random.nextInt(6) != 0) {
+        if (weather == Weather.CALM ? random.nextBoolean() : random.nextInt(8) != 0) {
             return;
         }
-        int count = 3 + random.nextInt(MOST_RAW_ACTIONS - 2);
+        int count = 2 + random.nextInt(MOST_RAW_ACTIONS - 1);
         add(actions, SimulationAction.Kind.RAW, count, 40, random);
     }
 

@@ -41,9 +41,6 @@ final class FpduReadLoop {
     /** Bytes that the last call has read. */
     long bytes;
 
-    /** Bytes received, without markers. */
-    private long received;
-
     /** When a message began to wait for memory, if one waits. */
     private long heldSince;
 
@@ -76,6 +73,11 @@ final class FpduReadLoop {
         return fpdus.fpdus;
     }
 
+    /** Bytes received so far, without markers. */
+    private long received() {
+        return stripper == null ? fpdus.bytes : stripper.handedOut();
+    }
+
     /** Whether the peer may close here without a fault. */
     boolean isBetweenMessages() {
         return fpdus.atBoundary() && !receiver.isMessageOpen();
@@ -83,8 +85,9 @@ final class FpduReadLoop {
 
     /** Reads what has arrived, up to a budget; returns false at the end of the stream. */
     boolean receive() throws IOException {
-        bytes = 0;
+        long bytesBefore = received();
         long before = fpdus.fpdus;
+        bytes = 0;
         try {
             staging.lend(fpdus);
             if (stripper != null) {
@@ -107,7 +110,8 @@ final class FpduReadLoop {
             }
             return true;
         } finally {
-            received += bytes;
+            // Also those of a read whose FPDUs break a rule.
+            bytes = received() - bytesBefore;
             loop.counters.bytesIn += bytes;
             loop.counters.fpdusIn += fpdus.fpdus - before;
             loop.poller.moved(bytes);
@@ -176,7 +180,8 @@ final class FpduReadLoop {
      * @throws IOException when nothing more of it came for too long
      */
     boolean checkFrameStall() throws IOException {
-        return checkStall(frame, isFrameOpen(), stripper == null ? received : stripper.received());
+        return checkStall(
+                frame, isFrameOpen(), stripper == null ? fpdus.bytes : stripper.received());
     }
 
     /**

@@ -816,6 +816,20 @@ class HostilePeerTest {
         checkBystander();
     }
 
+    /** However many FPDUs a read has, those of the one that ends the stream count too. */
+    @ParameterizedTest
+    @EnumSource(Framing.class)
+    void bytesOfAnErrorAreCounted(Framing how) throws IOException {
+        attackBy(how, Pair.SIZE);
+        long before = pair.responderContext.value(DeviceCounter.BYTES_IN);
+        byte[] right = frame(send(1, 0, bytes(8)));
+        peer.send(concat(right, frame(send(5, 0, NOTHING))));
+        peer.readToEnd();
+        // Without the marker at the beginning.
+        int sent = 2 + 18 + 8 + 4 + 2 + 18 + 4;
+        assertThat(pair.responderContext.value(DeviceCounter.BYTES_IN)).isEqualTo(before + sent);
+    }
+
     /** One flipped bit anywhere behind ULPDU_Length. */
     @ParameterizedTest
     @EnumSource(

@@ -48,6 +48,9 @@ public final class FpduReceiver extends AbstractStagingBufferReceiver {
     /** FPDUs completely received. */
     public long fpdus;
 
+    /** Bytes read, also those of FPDUs that break a rule. */
+    public long bytes;
+
     private int sinceLarge = LARGE_EXPECTED;
 
     /**
@@ -89,6 +92,7 @@ public final class FpduReceiver extends AbstractStagingBufferReceiver {
         boolean direct = inUlpdu && crc == null && start == end && payload >= DIRECT_MIN;
         int read = direct ? readStraight(channel) : readStaged(channel);
         if (read > 0) {
+            bytes += read;
             parse();
         }
         return read;

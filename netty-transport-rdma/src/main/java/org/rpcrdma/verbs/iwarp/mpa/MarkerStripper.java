@@ -25,6 +25,7 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
     private int plainEnd;
     private long position;
     private long received;
+    private long handedOut;
     private int allowance = Integer.MAX_VALUE;
 
     /**
@@ -64,6 +65,11 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
         return received;
     }
 
+    /** Bytes handed out, without markers. */
+    public long handedOut() {
+        return handedOut;
+    }
+
     /** Whether nothing is there of an FPDU that was not handed out. */
     public boolean atBoundary() {
         return start == end && plain == plainEnd;
@@ -84,6 +90,7 @@ public final class MarkerStripper extends AbstractStagingBufferReceiver
                 target.put(target.position(), staging, plain, count);
                 target.position(target.position() + count);
                 plain += count;
+                handedOut += count;
                 total += count;
             } else if (!tryStrip()) {
                 int read = fill();
