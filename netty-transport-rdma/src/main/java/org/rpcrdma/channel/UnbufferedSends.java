@@ -197,8 +197,8 @@ final class UnbufferedSends {
     }
 
     /**
-     * Moves all messages to the outbound buffer, which is empty if there are any. A handler that is told in between, and
-     * does what depends on it, spills the rest itself.
+     * Moves all messages to the outbound buffer, which is empty if there are any. A handler that is told in between,
+     * and does what depends on it, spills the rest itself.
      */
     void spill() {
         if (isEmpty() && !isSpilling) {
