@@ -23,9 +23,6 @@ final class InboundReplyState {
     /** Whether the reply came in the Reply chunk or in a Position Zero Read chunk. */
     boolean isLong;
 
-    /** The credit word of the answer, unsigned. */
-    int credit;
-
     /** Whether the credit word is outdated: only the end of a pull has shown that the message is a reply. */
     boolean isCreditOld;
 
@@ -50,10 +47,6 @@ final class InboundReplyState {
     /** Fails the call: the user receives the exception in the place of the reply. */
     void fail(RpcRdmaException why) {
         failure = why;
-    }
-
-    void credit(int granted) {
-        credit = granted;
     }
 
     /** Marks the credit word as outdated: the message was not known to be a reply on its arrival. */
@@ -109,7 +102,6 @@ final class InboundReplyState {
             pull = null;
         }
         isLong = false;
-        credit = 0;
         isCreditOld = false;
         isRefused = false;
         failure = null;

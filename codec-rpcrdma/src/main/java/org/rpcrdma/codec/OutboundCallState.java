@@ -51,6 +51,9 @@ final class OutboundCallState extends CallListedByAge {
      */
     boolean isCancelled;
 
+    /** The credit word of the answer, unsigned. */
+    int credit;
+
     /** Number of pull completions sent before the call. */
     long completionsBefore;
 
@@ -112,7 +115,7 @@ final class OutboundCallState extends CallListedByAge {
     void answered(int granted) {
         invalidate();
         state = State.ANSWERED;
-        reply.credit(granted);
+        credit = granted;
     }
 
     /** Whether it was not sent yet. */
@@ -186,5 +189,6 @@ final class OutboundCallState extends CallListedByAge {
         queuedNanos = 0;
         isCancelled = false;
         completionsBefore = 0;
+        credit = 0;
     }
 }

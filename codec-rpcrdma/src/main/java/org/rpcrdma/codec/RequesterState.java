@@ -126,10 +126,10 @@ final class RequesterState {
         offeredBytes -= call.chunks.uncount();
         credits.answered(call.completionsBefore);
         if (reply.isRefused) {
-            credits.failed(reply.credit);
+            credits.failed(call.credit);
         } else if (reply.isCreditOld) {
             credits.repliedUndetermined();
-        } else if (!credits.updateGrant(reply.credit)) {
+        } else if (!credits.updateGrant(call.credit)) {
             metrics.increment(RpcRdmaCounter.ZERO_GRANTS);
         }
         if (reply.pull != null) {

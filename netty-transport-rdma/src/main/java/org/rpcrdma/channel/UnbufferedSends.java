@@ -48,10 +48,10 @@ final class UnbufferedSends {
     private boolean isOpen;
 
     /**
-     * Whether {@link #spill} moves messages. The water mark of the outbound buffer may tell handlers in between, which
-     * may write, flush and close.
+     * Whether {@link #spill} moves messages, and nothing may be posted but from the outbound buffer. Its water mark may
+     * tell handlers in between, which may write, flush and close.
      */
-    private boolean isSpilling;
+    boolean isSpilling;
 
     /** Whether the outbound buffer has messages of {@link #spill} that are flushed, and does not know. */
     private boolean mustFlush;
@@ -190,11 +190,6 @@ final class UnbufferedSends {
     }
 
     // ------------------------------------------------------------------ leaving it to Netty
-
-    /** Whether a spill is under way, in which nothing may be posted but from the outbound buffer. */
-    boolean isSpilling() {
-        return isSpilling;
-    }
 
     /**
      * Moves all messages to the outbound buffer, which is empty if there are any. A handler that is told in between,

@@ -41,6 +41,9 @@ final class FpduReadLoop {
     /** Bytes that the last call has read. */
     long bytes;
 
+    /** Bytes received so far, without markers. */
+    private long counted;
+
     /** When a message began to wait for memory, if one waits. */
     private long heldSince;
 
@@ -73,11 +76,6 @@ final class FpduReadLoop {
         return fpdus.fpdus;
     }
 
-    /** Bytes received so far, without markers. */
-    private long received() {
-        return stripper == null ? fpdus.bytes : stripper.handedOut();
-    }
-
     /** Whether the peer may close here without a fault. */
     boolean isBetweenMessages() {
         return fpdus.atBoundary() && !receiver.isMessageOpen();
@@ -85,7 +83,6 @@ final class FpduReadLoop {
 
     /** Reads what has arrived, up to a budget; returns false at the end of the stream. */
     boolean receive() throws IOException {
-        long bytesBefore = received();
         long before = fpdus.fpdus;
         bytes = 0;
         try {
@@ -111,7 +108,9 @@ final class FpduReadLoop {
             return true;
         } finally {
             // Also those of a read whose FPDUs break a rule.
-            bytes = received() - bytesBefore;
+            long received = stripper == null ? fpdus.bytes : stripper.handedOut();
+            bytes = received - counted;
+            counted = received;
             loop.counters.bytesIn += bytes;
             loop.counters.fpdusIn += fpdus.fpdus - before;
             loop.poller.moved(bytes);
