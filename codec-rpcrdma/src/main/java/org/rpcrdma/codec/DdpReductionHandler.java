@@ -160,8 +160,7 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
         }
         OutboundCallState call = requester.newCall(xid);
         long start = metrics.startTime();
-        call.request.payload.take(written);
-        call.request.start(start);
+        call.request.take(written, start);
         if (start != 0) {
             requester.ages().add(call, start);
         }

@@ -28,8 +28,14 @@ final class OutboundCallRequest {
     /** Time of the write; 0 without listeners. */
     long startNanos;
 
-    /** The call was written. */
-    void start(long nanos) {
+    /**
+     * Takes over an RPC message.
+     *
+     * @param written a {@link io.netty.buffer.ByteBuf} or a {@link RpcMessage}
+     * @param nanos time of the write; 0 without listeners
+     */
+    void take(Object written, long nanos) {
+        payload.take(written);
         startNanos = nanos;
     }
 

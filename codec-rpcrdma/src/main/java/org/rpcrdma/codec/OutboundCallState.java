@@ -75,15 +75,6 @@ final class OutboundCallState extends CallListedByAge {
     // ------------------------------------------------------------------ phases
 
     /**
-     * The call goes out.
-     *
-     * @param completions number of pull completions that were sent before
-     */
-    void sent(long completions) {
-        completionsBefore = completions;
-    }
-
-    /**
      * Queues the call until there is a credit.
      *
      * @param written promise of the write
@@ -104,6 +95,15 @@ final class OutboundCallState extends CallListedByAge {
     /** Start of the wait for a credit; 0 for no wait, or without listeners. */
     long queuedNanos() {
         return queuedNanos;
+    }
+
+    /**
+     * Gives the call a credit.
+     *
+     * @param completionsSent the pull completions that were sent before it
+     */
+    void admit(long completionsSent) {
+        completionsBefore = completionsSent;
     }
 
     /** Is in flight from now on. */

@@ -108,7 +108,7 @@ final class RequesterState {
 
     /** Takes a credit, and counts the library's memory that the call offers. */
     void admit(OutboundCallState call) {
-        call.sent(credits.sent());
+        call.admit(credits.sent());
         offeredBytes += call.chunks.count();
         metrics.set(RpcRdmaGauge.CALLS_IN_FLIGHT, credits.inFlight);
     }
