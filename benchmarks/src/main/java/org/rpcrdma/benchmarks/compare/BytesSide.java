@@ -2,11 +2,9 @@
 package org.rpcrdma.benchmarks.compare;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
-import io.netty.channel.EventLoop;
+import io.netty.channel.ChannelPipeline;
 import org.rpcrdma.benchmarks.Transport;
 import org.rpcrdma.benchmarks.compare.Work.Procedure;
 
@@ -14,43 +12,25 @@ import org.rpcrdma.benchmarks.compare.Work.Procedure;
  * Bytes there and back. Each message begins with how many bytes follow and how many are wanted back, 32 bits each; what
  * comes is counted, and not looked at.
  */
-final class BytesSide extends NettySide {
+final class BytesSide extends ByteStreamSide {
 
     private static final int HEAD = 8;
     private static final int WORD = 4;
 
-    private final Transport transport;
-    private final Tools tools;
-
     BytesSide(Transport transport, Tools tools) {
-        this.transport = transport;
-        this.tools = tools;
+        super(transport, tools);
     }
 
     @Override
-    public String listen() throws Exception {
-        ByteBuf memory = tools.memory();
-        return transport.toText(
-                transport
-                        .bareServer(
-                                tools.group(),
-                                new ChannelInitializer<Channel>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        channel.pipeline().addLast(new Counting(memory));
-                                    }
-                                })
-                        .bind(transport.serverAddress(tools.directory()))
-                        .sync()
-                        .channel()
-                        .localAddress());
+    void addServerHandlers(ChannelPipeline pipeline) {
+        pipeline.addLast(new Counting(tools().memory()));
     }
 
     @Override
     Driver open(String address, Driver.Listener listener) throws Exception {
-        Sending handler = new Sending(tools.memory(), listener);
-        transport.bareClient(tools.group(), handler).connect(transport.fromText(address)).sync();
-        return handler.driver;
+        Sending sending = new Sending(tools().memory(), listener);
+        connect(address, sending);
+        return sending.driver();
     }
 
     /** The server's handler. */
@@ -99,43 +79,19 @@ final class BytesSide extends NettySide {
         }
     }
 
-    /** The client's. Answers come in the order of the messages. */
-    private static final class Sending extends ChannelInboundHandlerAdapter {
+    private static final class Sending extends AnswersInOrder {
 
         private final ByteBuf memory;
-        private final Driver driver;
-        private ChannelHandlerContext ctx;
         private int wanted;
         private int received;
-        private int answered;
 
         Sending(ByteBuf memory, Driver.Listener listener) {
+            super(listener);
             this.memory = memory;
-            driver =
-                    new Driver(listener) {
-                        @Override
-                        EventLoop loop() {
-                            return ctx.channel().eventLoop();
-                        }
-
-                        @Override
-                        void call(Work kind, int id) {
-                            send(kind);
-                        }
-
-                        @Override
-                        void flush() {
-                            ctx.flush();
-                        }
-                    };
         }
 
         @Override
-        public void handlerAdded(ChannelHandlerContext added) {
-            ctx = added;
-        }
-
-        private void send(Work work) {
+        void write(ChannelHandlerContext ctx, Work work) {
             wanted = work.procedure() == Procedure.ECHO ? work.bytes() : WORD;
             ctx.write(
                     ctx.alloc().directBuffer(HEAD).writeInt(work.bytes()).writeInt(wanted),
@@ -149,24 +105,8 @@ final class BytesSide extends NettySide {
             received += in.readableBytes();
             in.release();
             for (; received > 0 && received >= wanted; received -= wanted) {
-                driver.answered(++answered);
+                answered();
             }
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void channelInactive(ChannelHandlerContext context) {
-            driver.closed();
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            driver.failed(cause);
-            context.close();
         }
     }
 }

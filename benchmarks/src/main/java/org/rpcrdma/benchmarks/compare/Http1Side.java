@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.compare;
 
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInitializer;
-import io.netty.channel.EventLoop;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
@@ -18,55 +16,26 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpServerCodec;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.benchmarks.Transport;
 
-/** HTTP/1.1 as Netty has it: the path of a GET is how many bytes are wanted. Answers come in the order of the GETs. */
-final class Http1Side extends NettySide {
-
-    private final Transport transport;
-    private final Tools tools;
+/** HTTP/1.1 as Netty has it: the path of a GET is how many bytes are wanted. */
+final class Http1Side extends ByteStreamSide {
 
     Http1Side(Transport transport, Tools tools) {
-        this.transport = transport;
-        this.tools = tools;
+        super(transport, tools);
     }
 
     @Override
-    public String listen() throws Exception {
-        ChannelInitializer<Channel> connections =
-                new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel channel) {
-                        channel.pipeline().addLast(new HttpServerCodec(), new Answering());
-                    }
-                };
-        return transport.toText(
-                transport
-                        .bareServer(tools.group(), connections)
-                        .bind(transport.serverAddress(tools.directory()))
-                        .sync()
-                        .channel()
-                        .localAddress());
+    void addServerHandlers(ChannelPipeline pipeline) {
+        pipeline.addLast(new HttpServerCodec(), new Answering());
     }
 
     @Override
     Driver open(String address, Driver.Listener listener) throws Exception {
         Answers answers = new Answers(listener);
-        Channel connection =
-                transport
-                        .bareClient(
-                                tools.group(),
-                                new ChannelInitializer<Channel>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        channel.pipeline().addLast(new HttpClientCodec(), answers);
-                                    }
-                                })
-                        .connect(transport.fromText(address))
-                        .sync()
-                        .channel();
-        connection.closeFuture().addListener(closed -> answers.driver.closed());
-        return answers.driver;
+        connect(address, new HttpClientCodec(), answers);
+        return answers.driver();
     }
 
     /** The server's handler. */
@@ -79,7 +48,7 @@ final class Http1Side extends NettySide {
                         new DefaultFullHttpResponse(
                                 HttpVersion.HTTP_1_1,
                                 HttpResponseStatus.OK,
-                                tools.memory().retainedSlice(0, bytes));
+                                tools().memory().retainedSlice(0, bytes));
                 response.headers().setInt(HttpHeaderNames.CONTENT_LENGTH, bytes);
                 ctx.write(response, ctx.voidPromise());
             }
@@ -91,61 +60,27 @@ final class Http1Side extends NettySide {
         }
     }
 
-    /** The client's. */
-    private static final class Answers extends SimpleChannelInboundHandler<HttpObject> {
-
-        private final Driver driver;
-        private ChannelHandlerContext ctx;
-        private int lastId;
+    private static final class Answers extends AnswersInOrder {
 
         Answers(Driver.Listener listener) {
-            driver =
-                    new Driver(listener) {
-                        @Override
-                        EventLoop loop() {
-                            return ctx.channel().eventLoop();
-                        }
-
-                        @Override
-                        void call(Work kind, int id) {
-                            if (isQuiet()) {
-                                lastId = id - 1;
-                            }
-                            ctx.write(
-                                    new DefaultFullHttpRequest(
-                                            HttpVersion.HTTP_1_1,
-                                            HttpMethod.GET,
-                                            "/" + kind.bytes()),
-                                    ctx.voidPromise());
-                        }
-
-                        @Override
-                        void flush() {
-                            ctx.flush();
-                        }
-                    };
+            super(listener);
         }
 
         @Override
-        public void handlerAdded(ChannelHandlerContext context) {
-            ctx = context;
+        void write(ChannelHandlerContext ctx, Work work) {
+            ctx.write(
+                    new DefaultFullHttpRequest(
+                            HttpVersion.HTTP_1_1, HttpMethod.GET, "/" + work.bytes()),
+                    ctx.voidPromise());
         }
 
         @Override
-        protected void channelRead0(ChannelHandlerContext context, HttpObject part) {
-            if (part instanceof LastHttpContent) {
-                driver.answered(++lastId);
+        public void channelRead(ChannelHandlerContext ctx, Object part) {
+            boolean isLast = part instanceof LastHttpContent;
+            ReferenceCountUtil.release(part);
+            if (isLast) {
+                answered();
             }
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            driver.failed(cause);
         }
     }
 }

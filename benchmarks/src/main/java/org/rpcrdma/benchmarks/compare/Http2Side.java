@@ -6,6 +6,7 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.handler.codec.http2.DefaultHttp2DataFrame;
@@ -22,18 +23,14 @@ import io.netty.util.concurrent.Future;
 import org.rpcrdma.benchmarks.Transport;
 
 /** HTTP/2 with prior knowledge, as Netty has it: each GET is a stream, its path is how many bytes are wanted. */
-final class Http2Side extends NettySide {
-
-    private final Transport transport;
-    private final Tools tools;
+final class Http2Side extends ByteStreamSide {
 
     Http2Side(Transport transport, Tools tools) {
-        this.transport = transport;
-        this.tools = tools;
+        super(transport, tools);
     }
 
     @Override
-    public String listen() throws Exception {
+    void addServerHandlers(ChannelPipeline pipeline) {
         ChannelHandler streams =
                 new ChannelInitializer<Channel>() {
                     @Override
@@ -41,44 +38,17 @@ final class Http2Side extends NettySide {
                         stream.pipeline().addLast(new Answering());
                     }
                 };
-        ChannelInitializer<Channel> connections =
-                new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel channel) {
-                        channel.pipeline()
-                                .addLast(
-                                        Http2FrameCodecBuilder.forServer().build(),
-                                        new Http2MultiplexHandler(streams));
-                    }
-                };
-        return transport.toText(
-                transport
-                        .bareServer(tools.group(), connections)
-                        .bind(transport.serverAddress(tools.directory()))
-                        .sync()
-                        .channel()
-                        .localAddress());
+        pipeline.addLast(
+                Http2FrameCodecBuilder.forServer().build(), new Http2MultiplexHandler(streams));
     }
 
     @Override
     Driver open(String address, Driver.Listener listener) throws Exception {
         Channel connection =
-                transport
-                        .bareClient(
-                                tools.group(),
-                                new ChannelInitializer<Channel>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        channel.pipeline()
-                                                .addLast(
-                                                        Http2FrameCodecBuilder.forClient().build(),
-                                                        new Http2MultiplexHandler(
-                                                                new ChannelInboundHandlerAdapter()));
-                                    }
-                                })
-                        .connect(transport.fromText(address))
-                        .sync()
-                        .channel();
+                connect(
+                        address,
+                        Http2FrameCodecBuilder.forClient().build(),
+                        new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()));
         Gets gets = new Gets(connection, listener);
         connection.closeFuture().addListener(closed -> gets.closed());
         return gets;
@@ -91,7 +61,7 @@ final class Http2Side extends NettySide {
                 int bytes = Integer.parseInt(get.headers().path().toString().substring(1));
                 ctx.write(new DefaultHttp2HeadersFrame(new DefaultHttp2Headers().status("200")));
                 ctx.writeAndFlush(
-                        new DefaultHttp2DataFrame(tools.memory().retainedSlice(0, bytes), true));
+                        new DefaultHttp2DataFrame(tools().memory().retainedSlice(0, bytes), true));
             }
         }
     }
