@@ -33,10 +33,8 @@ final class PingCommand implements Callable<Integer> {
     /** Numbers go on the wire as 32 bits without a sign. */
     private static final long UNSIGNED_MAX = 0xffff_ffffL;
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(2);
-
     /** A first call that gets no answer is sent again on other connections; this is for all of them. */
-    private static final Duration FIRST_TIMEOUT = Duration.ofSeconds(15);
+    private static final int LEAST_FIRST_SECONDS = 15;
 
     private static final long HIGHEST_NANOS = 60_000_000_000L;
 
@@ -83,18 +81,28 @@ final class PingCommand implements Callable<Integer> {
             description = "How many calls, one after the other (default: ${DEFAULT-VALUE}).")
     private int count;
 
+    @Option(
+            names = "--timeout",
+            defaultValue = "2",
+            paramLabel = "SECONDS",
+            description =
+                    "How long a call may take (default: ${DEFAULT-VALUE}); the first one has at"
+                            + " least 15.")
+    private int timeout;
+
     @Override
     public Integer call() throws IOException {
         Check.atLeast(spec, "--count", count, 1);
+        Check.atLeast(spec, "--timeout", timeout, 1);
         Check.range(spec, "--program", program, 0, UNSIGNED_MAX);
         Check.range(spec, "--version", version, 0, UNSIGNED_MAX);
         RpcRdmaConfig config = connectionOptions.applyTo(RpcRdmaConfig.builder()).build();
         try (RpcConnection client = RpcConnection.rdma(server, config)) {
-            callNull(client, FIRST_TIMEOUT);
+            callNull(client, Duration.ofSeconds(Math.max(timeout, LEAST_FIRST_SECONDS)));
             Histogram latency = new Histogram(HIGHEST_NANOS, 3);
             for (int i = 0; i < count; i++) {
                 long start = System.nanoTime();
-                callNull(client, TIMEOUT);
+                callNull(client, Duration.ofSeconds(timeout));
                 latency.recordValue(Math.min(System.nanoTime() - start, HIGHEST_NANOS));
             }
             print(spec.commandLine().getOut(), client, config, latency);
@@ -102,11 +110,11 @@ final class PingCommand implements Callable<Integer> {
         return 0;
     }
 
-    private void callNull(RpcConnection client, Duration timeout) throws IOException {
+    private void callNull(RpcConnection client, Duration limit) throws IOException {
         client.await(
-                client.client((int) program, (int) version, timeout)
+                client.client((int) program, (int) version, limit)
                         .call(NULL, XdrEncodable.VOID, XdrDecoder.VOID),
-                timeout);
+                limit);
     }
 
     private void print(

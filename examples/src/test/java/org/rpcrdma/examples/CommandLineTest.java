@@ -67,6 +67,7 @@ class CommandLineTest {
                 "ping localhost:99999",
                 "ping localhost:x",
                 "ping localhost:20049 -c 0",
+                "ping localhost:20049 --timeout 0",
                 "ping localhost:20049 --program -1",
                 "ping localhost:20049 --version 4294967296",
                 "nfs",
