@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
+import static org.rpcrdma.channel.SimulatedChannels.field;
+import static org.rpcrdma.channel.SimulatedChannels.value;
+
 import java.lang.reflect.Field;
 import java.net.SocketAddress;
 import org.rpcrdma.codec.internal.XidHashMap;
@@ -60,23 +63,5 @@ public final class ConnectionRemains {
 
     private static long number(Field field, Object owner) {
         return ((Number) value(field, owner)).longValue();
-    }
-
-    private static Object value(Field field, Object owner) {
-        try {
-            return field.get(owner);
-        } catch (IllegalAccessException e) {
-            throw new LinkageError(e.getMessage(), e);
-        }
-    }
-
-    private static Field field(Class<?> owner, String name) {
-        try {
-            Field field = owner.getDeclaredField(name);
-            field.setAccessible(true);
-            return field;
-        } catch (NoSuchFieldException e) {
-            throw new LinkageError(e.getMessage(), e);
-        }
     }
 }

@@ -172,7 +172,8 @@ public final class SimulatedChannels {
         }
     }
 
-    private static Object value(Field field, Object owner) {
+    /** {@return what a field of {@link #field} has} */
+    public static Object value(Field field, Object owner) {
         try {
             return field.get(owner);
         } catch (IllegalAccessException e) {
@@ -180,7 +181,8 @@ public final class SimulatedChannels {
         }
     }
 
-    private static Field field(Class<?> owner, String name) {
+    /** {@return a field of any class, which checks read and nobody else has to see} */
+    public static Field field(Class<?> owner, String name) {
         try {
             Field field = owner.getDeclaredField(name);
             field.setAccessible(true);

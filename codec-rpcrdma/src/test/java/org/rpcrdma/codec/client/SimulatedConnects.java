@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.client;
 
+import static org.rpcrdma.channel.SimulatedChannels.field;
+import static org.rpcrdma.channel.SimulatedChannels.value;
+
 import io.netty.util.concurrent.Future;
 import java.lang.reflect.Field;
 
@@ -33,23 +36,5 @@ public final class SimulatedConnects {
 
     private static ReconnectingClientConnection[] connections(RpcRdmaClient client) {
         return (ReconnectingClientConnection[]) value(CONNECTIONS, client);
-    }
-
-    private static Object value(Field field, Object owner) {
-        try {
-            return field.get(owner);
-        } catch (IllegalAccessException e) {
-            throw new LinkageError(e.getMessage(), e);
-        }
-    }
-
-    private static Field field(Class<?> owner, String name) {
-        try {
-            Field field = owner.getDeclaredField(name);
-            field.setAccessible(true);
-            return field;
-        } catch (NoSuchFieldException e) {
-            throw new LinkageError(e.getMessage(), e);
-        }
     }
 }

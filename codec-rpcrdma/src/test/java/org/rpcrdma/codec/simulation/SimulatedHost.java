@@ -41,11 +41,20 @@ final class SimulatedHost {
     private static final Set<String> SHARED =
             Set.of("EventLoopDevicePoller", "RdmaEventLoop", "DuplicateRequestCacheAccess");
 
+    /** Each object that is reached is asked for its class. */
+    private static final ClassValue<Boolean> OF_ONE_CONNECTION =
+            new ClassValue<>() {
+                @Override
+                protected Boolean computeValue(Class<?> type) {
+                    return isPartOfOneConnection(type);
+                }
+            };
+
     final RdmaEventLoopGroup group;
     final SimulatedDevice kind;
     private final SimulatedNetwork network;
     private final String name;
-    private final FaultProvider device;
+    private final FaultContext context;
     private final FailingMemory memory;
     private final List<ByteBuf> taken = new ArrayList<>();
     private final List<Ended> ended = new ArrayList<>();
@@ -86,23 +95,24 @@ final class SimulatedHost {
                             failures++;
                             network.note(name + " has no memory for " + bytes + " bytes");
                         });
-        device = new FaultProvider(network.provider(kind.config, memory.budget()));
+        FaultProvider device = new FaultProvider(network.provider(kind.config, memory.budget()));
         group =
                 SimulatedGroups.single(
                         network.executor(),
                         device,
                         random.nextBoolean() ? PollMode.BLOCKING : PollMode.ADAPTIVE,
                         memory.budget());
-        context().atClose(this::ended);
+        context = device.context();
+        context.atClose(this::ended);
         switch (random.nextInt(6)) {
-            case 0 -> context().delivery(FaultContext.Delivery.SINGLY);
-            case 1 -> context().delivery(FaultContext.Delivery.BATCHED);
+            case 0 -> context.delivery(FaultContext.Delivery.SINGLY);
+            case 1 -> context.delivery(FaultContext.Delivery.BATCHED);
             default -> {}
         }
     }
 
     FaultContext context() {
-        return device.context();
+        return context;
     }
 
     /**
@@ -239,6 +249,10 @@ final class SimulatedHost {
 
     /** The cache of a server may wait for late answers, which {@link #hasTimers} sees when they have come. */
     private static boolean isOfOneConnection(Class<?> type) {
+        return OF_ONE_CONNECTION.get(type);
+    }
+
+    private static boolean isPartOfOneConnection(Class<?> type) {
         return CONNECTION_PACKAGES.contains(type.getPackageName())
                 && !type.isHidden()
                 && !Channel.class.isAssignableFrom(type)

@@ -37,7 +37,7 @@ class WorldSimulationTest {
     @ValueSource(
             longs = {
                 0, 22, 31, 86, 174, 200, 233, 544, 725, 747, 998, 1347, 1636, 1640, 1739, 1848,
-                4391, 7679, 8399, 9549
+                4391, 7679, 8399, 9549, 20284
             })
     void holdsForSeedsThatHaveFailed(long seed) {
         assertThat(Simulator.run(seed).failure()).isNull();
