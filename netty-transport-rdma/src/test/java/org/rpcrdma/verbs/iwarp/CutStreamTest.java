@@ -33,7 +33,8 @@ class CutStreamTest {
     private static final int RECEIVES = 2000;
 
     static Stream<Arguments> modes() {
-        IwarpConfig plain = IwarpConfig.builder().maxUlpdu(128).build();
+        // A relay whose own port is by chance the initiator's would be taken for no relay.
+        IwarpConfig plain = IwarpConfig.builder().maxUlpdu(128).sharedMemory(false).build();
         IwarpConfig crc = plain.toBuilder().crc(CrcPolicy.REQUIRE).build();
         IwarpConfig read = crc.toBuilder().readyToReceive(Set.of(Rtr.ZERO_LENGTH_READ)).build();
         return Stream.of(
