@@ -219,7 +219,7 @@ ends() {
 
 # With private data both ends hear that the other one takes more than 1,024 bytes.
 pinged() {
-    run ping 10.0.2.2:"$HOST_PORT" --device $PROVIDER -c 20 >/out/ping.log 2>&1 || { cat /out/ping.log && return 1; }
+    run ping 10.0.2.2:"$HOST_PORT" --device $PROVIDER -c 20 --timeout 60 >/out/ping.log 2>&1 || { cat /out/ping.log && return 1; }
     cat /out/ping.log
     [ $PROVIDER != ffm ] || [ "$(awk '/^inline (to|from) server/ && $4 > 1024' /out/ping.log | wc -l)" = 2 ]
 }

@@ -22,14 +22,14 @@ else
     check "an archive of classes for it" archive_classes
     if start_server "$work/export"; then
         guest_port=$(free_port 21049)
-        start_guest verbs PROVIDER=ffm DEVICE=siw "HOST_PORT=$port" -- --timeout 1500 --memory 2048 --forward "$guest_port:20049"
-        if wait_says 500 "$work/$guest.log" '^READY' "$guest_pid"; then
-            check "the software RNIC pings the provider ffm" client ping "127.0.0.1:$guest_port" --device iwarp -c 20
+        start_guest verbs PROVIDER=ffm DEVICE=siw "HOST_PORT=$port" -- --timeout 2400 --memory 2048 --forward "$guest_port:20049"
+        if guest_is_ready; then
+            check "the software RNIC pings the provider ffm" client ping "127.0.0.1:$guest_port" --device iwarp -c 20 --timeout 60
             tell go
         fi
         finish_guest
         stop_server
     fi
-    start_guest verbs PROVIDER=ffm DEVICE=rxe -- --timeout 1500 --memory 2048
+    start_guest verbs PROVIDER=ffm DEVICE=rxe -- --timeout 2400 --memory 2048
     finish_guest
 fi

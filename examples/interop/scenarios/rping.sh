@@ -7,7 +7,7 @@ server_pid=$!
 pids+=("$server_pid")
 if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then
     start_guest rping "PORTS='$ports'" -- --timeout 900 --wire "$work/wire.pcap" --forward "$port:7174"
-    if wait_says 200 "$work/$guest.log" '^READY' "$guest_pid"; then
+    if guest_is_ready; then
         probe Rping client "$port"
         tell go
     fi
