@@ -64,6 +64,15 @@ class WorldSimulationTest {
         }
     }
 
+    /** Its rogue uses keys as data, so what the peer does next depends on their random part. */
+    @Test
+    void theStagsOfAHistoryAreOfItsSeed() {
+        String history = history(186);
+        for (int i = 0; i < 8; i++) {
+            assertThat(history(186)).isEqualTo(history);
+        }
+    }
+
     private static String history(long seed) {
         SimulatedNetwork network = new SimulatedNetwork(seed, true);
         Simulator.run(network);

@@ -21,10 +21,10 @@ final class DeadlineTaskQueue {
 
     private final TreeSet<Entry> entries = new TreeSet<>();
     private final IdentityHashMap<DeadlineTask, Entry> byTimer = new IdentityHashMap<>();
-    private final IwarpSocketsAndClock host;
+    private final IwarpHost host;
     private long added;
 
-    DeadlineTaskQueue(IwarpSocketsAndClock host) {
+    DeadlineTaskQueue(IwarpHost host) {
         this.host = host;
     }
 

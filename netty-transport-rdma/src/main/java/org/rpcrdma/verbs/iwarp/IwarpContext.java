@@ -38,22 +38,21 @@ public final class IwarpContext implements EventLoopVerbsContext {
 
     /** @param budget of all memory that streams are sent from and received into */
     IwarpContext(IwarpConfig config, DirectMemoryBudget budget) throws IOException {
-        this(config, IwarpSocketsAndClock.SYSTEM, budget, new SharedMemoryNegotiation(config));
+        this(config, IwarpHost.SYSTEM, budget, new SharedMemoryNegotiation(config));
     }
 
     IwarpContext(IwarpConfig config, SharedMemoryNegotiation sharedWire) throws IOException {
-        this(config, IwarpSocketsAndClock.SYSTEM, DirectMemoryBudget.jvm(), sharedWire);
+        this(config, IwarpHost.SYSTEM, DirectMemoryBudget.jvm(), sharedWire);
     }
 
     /** A context on another host. */
-    IwarpContext(IwarpConfig config, IwarpSocketsAndClock host, DirectMemoryBudget budget)
-            throws IOException {
+    IwarpContext(IwarpConfig config, IwarpHost host, DirectMemoryBudget budget) throws IOException {
         this(config, host, budget, new SharedMemoryNegotiation(config));
     }
 
     private IwarpContext(
             IwarpConfig config,
-            IwarpSocketsAndClock host,
+            IwarpHost host,
             DirectMemoryBudget budget,
             SharedMemoryNegotiation sharedWire)
             throws IOException {

@@ -23,7 +23,7 @@ final class IwarpContextResources {
             InternalLoggerFactory.getInstance(IwarpContextResources.class);
 
     final IwarpConfig config;
-    final IwarpSocketsAndClock host;
+    final IwarpHost host;
     final PolledEventQueue completions = new PolledEventQueue();
     final DeadlineTaskQueue timers;
     final SocketPoller poller;
@@ -53,7 +53,7 @@ final class IwarpContextResources {
     /** @param budget of all memory that streams are sent from and received into */
     IwarpContextResources(
             IwarpConfig config,
-            IwarpSocketsAndClock host,
+            IwarpHost host,
             DirectMemoryBudget budget,
             SharedMemoryNegotiation sharedWire)
             throws IOException {
@@ -65,7 +65,7 @@ final class IwarpContextResources {
         this.wholeStaging = ReceiveStagingPool.whole(budget);
         this.batches = FpduBatchPool.plain(budget);
         this.markedBatches = FpduBatchPool.marked(budget);
-        this.stags = new StagTable(config.maxExposures());
+        this.stags = new StagTable(config.maxExposures(), host::newSecureRandom);
         this.memory = new LocalKeyTable(stags, streams::detachAll);
         this.sharedWire = sharedWire;
         this.poller = new SocketPoller(host.sockets().openSelector(), log);

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
@@ -77,8 +76,7 @@ final class IwarpQueuePair
         this.receives = new ReceiveQueue(size.receiveDepth());
         this.exposures = new QueuePairExposures(loop.stags, loop.memory, this::revoking);
         this.inboundReads = new InboundReads(loop.stags, exposures);
-        this.outboundReads =
-                new OutboundReads(work, loop.memory, ThreadLocalRandom.current().nextInt());
+        this.outboundReads = new OutboundReads(work, loop.memory, loop.host.anyNumber());
         this.connectNanos = loop.config.initiatorTimeout().toNanos();
         this.state = request == null ? State.IDLE : State.REQUESTED;
         if (request != null) {

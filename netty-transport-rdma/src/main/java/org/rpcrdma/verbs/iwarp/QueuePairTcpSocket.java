@@ -43,7 +43,7 @@ final class QueuePairTcpSocket {
         remote = remoteAddress;
     }
 
-    InetSocketAddress bind(InetSocketAddress address, IwarpSocketsAndClock host, IwarpConfig config)
+    InetSocketAddress bind(InetSocketAddress address, IwarpHost host, IwarpConfig config)
             throws IOException {
         SocketChannel socket = host.sockets().openSocketChannel();
         try {

@@ -16,7 +16,7 @@ class DeadlineTaskQueueTest {
 
     private static final long HOUR_NANOS = TimeUnit.HOURS.toNanos(1);
 
-    private final DeadlineTaskQueue timers = new DeadlineTaskQueue(IwarpSocketsAndClock.SYSTEM);
+    private final DeadlineTaskQueue timers = new DeadlineTaskQueue(IwarpHost.SYSTEM);
     private final List<String> expired = new ArrayList<>();
 
     private final class Named implements DeadlineTask {
@@ -155,7 +155,7 @@ class DeadlineTaskQueueTest {
         assertThat(calls[0]).isLessThan(100L * count);
     }
 
-    private static final class Clock implements IwarpSocketsAndClock {
+    private static final class Clock implements IwarpHost {
 
         private final long[] nanos;
 

@@ -22,8 +22,8 @@ class LingeringCloseTest {
 
     @BeforeEach
     void open() throws IOException {
-        IwarpSocketsAndClock host =
-                new IwarpSocketsAndClock() {
+        IwarpHost host =
+                new IwarpHost() {
                     @Override
                     public SelectorProvider sockets() {
                         return SYSTEM.sockets();

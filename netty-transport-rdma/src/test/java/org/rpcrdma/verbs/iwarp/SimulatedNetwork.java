@@ -35,7 +35,7 @@ import org.rpcrdma.verbs.iwarp.SimulatedThreads.SimulatedThread;
  *
  * <p>The methods are for the thread of the test, and for event loops where their description says so.
  */
-public final class SimulatedNetwork extends SelectorProvider implements IwarpSocketsAndClock {
+public final class SimulatedNetwork extends SelectorProvider implements IwarpHost {
 
     private static final int SEGMENT = 1460;
 
@@ -66,6 +66,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
     final SimulatedThreads threads = new SimulatedThreads(this::schedule);
     private final long seed;
     private final Random random;
+    private final Random numbers;
     private final boolean isEven;
     private final Map<Integer, SimulatedListener> listeners = new HashMap<>();
     private final List<Attempt> attempts = new ArrayList<>();
@@ -108,6 +109,7 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
         this.seed = seed;
         this.isRecorded = isRecorded;
         this.random = random;
+        this.numbers = new Random(~seed);
         this.isEven = isEven;
     }
 
@@ -418,6 +420,17 @@ public final class SimulatedNetwork extends SelectorProvider implements IwarpSoc
     @Override
     public long nanoTime() {
         return ++now;
+    }
+
+    /** Of their own, so that how many are used changes no other choice. */
+    @Override
+    public Random newSecureRandom() {
+        return new Random(numbers.nextLong());
+    }
+
+    @Override
+    public int anyNumber() {
+        return numbers.nextInt();
     }
 
     @Override

@@ -2,7 +2,8 @@
 package org.rpcrdma.verbs.iwarp.memory;
 
 import java.nio.ByteBuffer;
-import java.security.SecureRandom;
+import java.util.Random;
+import java.util.function.Supplier;
 
 /**
  * Buffer of unpredictable numbers, generated in blocks to reduce the cost of each. The generator is made for the first:
@@ -13,8 +14,14 @@ final class RandomNumberBuffer {
     private final byte[] block = new byte[1024];
     private final ByteBuffer numbers = ByteBuffer.wrap(block).limit(0);
 
+    private final Supplier<Random> generators;
+
     /** {@code null} before the first number. */
-    private SecureRandom random;
+    private Random random;
+
+    RandomNumberBuffer(Supplier<Random> generators) {
+        this.generators = generators;
+    }
 
     int nextInt() {
         refill();
@@ -30,7 +37,7 @@ final class RandomNumberBuffer {
             return;
         }
         if (random == null) {
-            random = new SecureRandom();
+            random = generators.get();
         }
         random.nextBytes(block);
         numbers.clear();

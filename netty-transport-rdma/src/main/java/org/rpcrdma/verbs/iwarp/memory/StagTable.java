@@ -3,7 +3,9 @@ package org.rpcrdma.verbs.iwarp.memory;
 
 import io.netty.util.collection.IntObjectHashMap;
 import java.util.ArrayDeque;
+import java.util.Random;
 import java.util.SplittableRandom;
+import java.util.function.Supplier;
 import org.rpcrdma.verbs.QueuePair;
 
 /**
@@ -22,7 +24,7 @@ public final class StagTable {
 
     private final IntObjectHashMap<IwarpExposure> byIndex = new IntObjectHashMap<>();
     private final ArrayDeque<IwarpExposure> free = new ArrayDeque<>();
-    private final RandomNumberBuffer indices = new RandomNumberBuffer();
+    private final RandomNumberBuffer indices;
 
     /**
      * Offsets need no secrecy, they only must not reveal addresses: a fast generator suffices. {@code null} before the
@@ -32,9 +34,13 @@ public final class StagTable {
 
     private final int maximum;
 
-    /** @param maximum the most ranges exposed at a time */
-    public StagTable(int maximum) {
+    /**
+     * @param maximum the most ranges exposed at a time
+     * @param generators makes a generator of unpredictable numbers, for the first STag
+     */
+    public StagTable(int maximum, Supplier<Random> generators) {
         this.maximum = maximum;
+        indices = new RandomNumberBuffer(generators);
     }
 
     /**

@@ -4,6 +4,7 @@ package org.rpcrdma.verbs.iwarp.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
+import java.security.SecureRandom;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
@@ -15,7 +16,7 @@ class StagBoundsPropertyTest {
 
     private static final long BASE = 0xffff_8000_0000_0000L;
 
-    private final StagTable table = new StagTable(1);
+    private final StagTable table = new StagTable(1, SecureRandom::new);
     private final IwarpMemoryRegion region =
             new LocalKeyTable(table, () -> {}).register(ByteBuffer.allocateDirect(8192), BASE);
     private final ExposureOwner owner =

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.ByteBuffer;
+import java.security.SecureRandom;
 import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -16,7 +17,7 @@ class StagTableTest {
 
     private static final long BASE = 0x7fff_1234_5678_9000L;
 
-    private final StagTable table = new StagTable(100);
+    private final StagTable table = new StagTable(100, SecureRandom::new);
     private final LocalKeyTable memory = new LocalKeyTable(table, () -> {});
     private final IwarpMemoryRegion region = memory.register(ByteBuffer.allocateDirect(8192), BASE);
     private final ExposureOwner owner =

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ScatteringByteChannel;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -109,7 +110,7 @@ final class FpduFuzzEnd extends ExposureOwner implements WorkCompletionHandler, 
     private record Taken(int sinkStag, long sinkOffset, long size, int sourceStag, long source) {}
 
     private final Room room;
-    private final StagTable stags = new StagTable(8);
+    private final StagTable stags = new StagTable(8, SecureRandom::new);
     private final LocalKeyTable local = new LocalKeyTable(stags, () -> {});
     private final IwarpMemoryRegion region;
     private final List<String> completed = new ArrayList<>();

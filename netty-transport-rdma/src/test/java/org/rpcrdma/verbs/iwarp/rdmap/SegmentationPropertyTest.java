@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -157,7 +158,7 @@ class SegmentationPropertyTest {
     /** One end of a stream, without a socket. */
     private static final class Side extends ExposureOwner implements WorkCompletionHandler {
 
-        final StagTable stags = new StagTable(1000);
+        final StagTable stags = new StagTable(1000, SecureRandom::new);
         final LocalKeyTable local = new LocalKeyTable(stags, () -> {});
         final ByteBuffer memory = ByteBuffer.allocateDirect(MOST * ROOM);
         final byte[] copy = new byte[MOST * ROOM];
