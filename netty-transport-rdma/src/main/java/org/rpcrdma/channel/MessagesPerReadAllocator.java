@@ -8,8 +8,8 @@ import io.netty.channel.DefaultMaxMessagesRecvByteBufAllocator;
 import io.netty.util.UncheckedBooleanSupplier;
 
 /**
- * Ends a read after a number of messages, as Netty's own allocators do, in fewer steps. It does not guess sizes: the
- * memory of a message is lent when the message arrives.
+ * Ends a read after a number of messages, as Netty's own allocators do, in fewer steps. It does not guess sizes: a
+ * message has its memory before it is read.
  */
 final class MessagesPerReadAllocator extends DefaultMaxMessagesRecvByteBufAllocator {
 

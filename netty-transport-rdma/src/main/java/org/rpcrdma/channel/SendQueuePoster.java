@@ -90,14 +90,15 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
      * @throws RuntimeException when the device refuses; a partly posted batch cannot be revoked
      */
     void post(ChannelOutboundBuffer in) throws Exception {
-        if (refusal != null) {
-            PlatformDependent.throwException(refusal);
-        }
         outbound = in;
         do {
+            if (refusal != null) {
+                PlatformDependent.throwException(refusal);
+            }
             skip = posted.size();
             room = depth - skip;
-            blocked = false;
+            // Handlers write past this buffer while it has nothing but cancelled messages.
+            blocked = unbuffered.hasNext();
             in.forEachFlushedMessage(this);
             postHeld(QueuePair.SIGNALED);
             ring();

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.internal.SystemPropertyUtil;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
  * Queue of Sends that a codec has written past Netty's outbound buffer, which enters some forty methods for each
@@ -56,6 +57,9 @@ final class UnbufferedSends {
     /** Whether the outbound buffer has messages of {@link #spill} that are flushed, and does not know. */
     private boolean mustFlush;
 
+    /** Whether the channel was not writable when {@link #spill} began, because of the messages here. */
+    private boolean wasFull;
+
     UnbufferedSends(Channel channel) {
         this.channel = channel;
         outbound = channel.unsafe().outboundBuffer();
@@ -70,6 +74,7 @@ final class UnbufferedSends {
     /** The output ends: takes no more messages, and leaves those that it has to Netty. */
     void close() {
         isOpen = false;
+        isFull = false; // nobody writes any more who would have to be told
         spill();
     }
 
@@ -201,6 +206,9 @@ final class UnbufferedSends {
         }
         isSpilling = true;
         mustFlush |= head != flushed;
+        // From here on the outbound buffer decides, also for whom it tells in between.
+        wasFull |= isFull;
+        isFull = false;
         if (!trySpillUpTo(flushed)) {
             return;
         }
@@ -214,12 +222,19 @@ final class UnbufferedSends {
         posted = tail;
         flushed = tail;
         isSpilling = false;
-        if (isFull) {
-            isFull = false;
-            if (outbound.isWritable()) {
-                // Not at once: the caller is about to write another message.
-                channel.eventLoop().execute(channel.pipeline()::fireChannelWritabilityChanged);
-            }
+        boolean mayTell = wasFull;
+        wasFull = false;
+        if (mayTell && outbound.isWritable()) {
+            tellLater();
+        }
+    }
+
+    /** Not at once: the caller is about to write another message. */
+    private void tellLater() {
+        try {
+            channel.eventLoop().execute(channel.pipeline()::fireChannelWritabilityChanged);
+        } catch (RejectedExecutionException e) {
+            channel.pipeline().fireChannelWritabilityChanged(); // the loop takes no more tasks
         }
     }
 

@@ -246,6 +246,77 @@ class UnbufferedSendsTest {
         assertThat(spilled()).containsExactlyElementsOf(added);
     }
 
+    /** A flush of the outbound buffer that does away with cancelled messages tells handlers, who ask. */
+    @Test
+    void whoIsToldWithinASpillFindsWhatTheOutboundBufferSays() {
+        ChannelPromise cancelled = channel.newPromise();
+        add(cancelled, HIGH);
+        sends.flush();
+        cancelled.cancel(false);
+        assertThat(writable).containsExactly(false);
+        sends.spill();
+        assertThat(writable).containsExactly(false, false, true);
+        channel.runPendingTasks();
+        assertThat(sends.isWritable()).isTrue();
+        assertThat(writable).last().isEqualTo(true);
+    }
+
+    @Test
+    void nobodyIsToldOfRoomByAClose() {
+        ByteBuf first = add(channel.newPromise(), HIGH - OVERHEAD);
+        add(channel.newPromise(), LOW - OVERHEAD);
+        sends.flush();
+        sends.next();
+        sends.tryComplete(first);
+        sends.close();
+        channel.runPendingTasks();
+        assertThat(writable).containsExactly(false);
+    }
+
+    /** What a cancelled write has kept from the outbound buffer leaves room for them, and no other one continues them. */
+    @Test
+    void messagesBehindACancelledWriteAllGoOut() throws Exception {
+        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client ->
+                                client.option(RdmaChannelOption.SEND_DEPTH, 2)
+                                        .option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
+                        server -> {})) {
+            List<ChannelPromise> sent = new ArrayList<>();
+            on(pair.client, () -> flushACancelledWriteThenSends(pair.client, sent));
+            for (ChannelPromise promise : sent) {
+                assertThat(promise.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+                assertThat(promise.isSuccess()).isTrue();
+            }
+            assertThat(sent).hasSize(7);
+        }
+    }
+
+    private static boolean flushACancelledWriteThenSends(
+            RdmaChannel client, List<ChannelPromise> sent) {
+        ChannelFuture cancelled = client.write(Unpooled.wrappedBuffer(new byte[HIGH + 1]));
+        assertThat(cancelled.cancel(false)).isTrue();
+        client.pipeline()
+                .addLast(
+                        new ChannelInboundHandlerAdapter() {
+                            @Override
+                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+                                for (int i = 0; i < 7; i++) {
+                                    ByteBuf one = client.registeredBuffer(1).writeZero(1);
+                                    sent.add(client.newPromise());
+                                    assertThat(
+                                                    ChannelInternals.of(client)
+                                                            .tryWrite(one, sent.get(i)))
+                                            .isTrue();
+                                }
+                                ctx.pipeline().remove(this);
+                            }
+                        });
+        client.flush();
+        return sent.size() == 7;
+    }
+
     @Test
     void aWriteWhoseSpillClosesTheChannelFails() throws Exception {
         WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);

@@ -44,7 +44,8 @@ public interface ChannelInternals {
 
     /**
      * Writes a Send as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and its cost; for a
-     * codec that is next to the channel. Order, water marks and outcome are the same.
+     * codec that is next to the channel. Order, water marks and outcome are the same; a
+     * close may tell of {@code channelWritabilityChanged} once more.
      *
      * @param message and promise are taken over if the result is {@code true}
      * @param promise not done
