@@ -273,7 +273,7 @@ class UnbufferedSendsTest {
         assertThat(writable).containsExactly(false);
     }
 
-    /** What a cancelled write has kept from the outbound buffer leaves room for them, and no other one continues them. */
+    /** A cancelled write leaves room in the outbound buffer; nobody else continues what went past it. */
     @Test
     void messagesBehindACancelledWriteAllGoOut() throws Exception {
         WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
