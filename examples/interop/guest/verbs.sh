@@ -183,7 +183,7 @@ connected() { rdma resource show qp | grep 'type RC' | grep -q 'state RTS'; }
 
 # The device goes while a client calls the server: both hear of it, and neither keeps it from going.
 removal() {
-    local pinging i
+    local pinging i status=none
     for i in 1 2 3; do # a machine that emulates may need more time to connect than a command gives
         (exec_java ping $own:20049 --device $PROVIDER -c 1000000000 --timeout 30 >/out/removal.log 2>&1) &
         pinging=$!
@@ -194,8 +194,8 @@ removal() {
     rdma link delete "$1"0 &
     deleting=$!
     check "$1: the device is removed: a client hears of it" ends $pinging
-    not_alive $pinging && wait $pinging
-    same "$1: the device is removed: its exit status" 1 $?
+    if not_alive $pinging; then wait $pinging; status=$?; fi
+    same "$1: the device is removed: its exit status" 1 "$status"
     same "$1: the device is removed: in one line" 1 "$(grep -vc 'does not answer; waiting' /out/removal.log)"
     check "$1: the device is removed: the server hears of it" wait_until 120 grep -q 'is gone' /out/server.log
     check "$1: the device is removed: it lives on" serves

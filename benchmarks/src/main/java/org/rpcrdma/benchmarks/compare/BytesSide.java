@@ -91,7 +91,7 @@ final class BytesSide extends ByteStreamSide {
         }
 
         @Override
-        void write(ChannelHandlerContext ctx, Work work) {
+        void write(ChannelHandlerContext ctx, Work work, int id) {
             wanted = work.procedure() == Procedure.ECHO ? work.bytes() : WORD;
             ctx.write(
                     ctx.alloc().directBuffer(HEAD).writeInt(work.bytes()).writeInt(wanted),

@@ -3,8 +3,6 @@ package org.rpcrdma.benchmarks.compare;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.EventLoop;
 import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.benchmarks.ConnectionMessages;
 import org.rpcrdma.benchmarks.Nfs3Messages;
@@ -14,12 +12,10 @@ import org.rpcrdma.codec.RpcMessage;
  * The client's RPC handler, the same on every transport. Results are copied into the caller's own memory, as one does
  * with them, or placed there, where the transport is one that does so; arguments are sent from it.
  */
-final class Caller extends ChannelInboundHandlerAdapter {
+final class Caller extends CallingHandler {
 
     private final ByteBuf memory;
     private final boolean isPlaced;
-    private final Calls calls;
-    private ChannelHandlerContext ctx;
     private ConnectionMessages messages;
     private Work work;
     private ByteBuf argument;
@@ -28,45 +24,24 @@ final class Caller extends ChannelInboundHandlerAdapter {
      * @param memory for data, at least as long as the longest; stays the user's
      */
     Caller(ByteBuf memory, boolean isPlaced, Driver.Listener listener) {
+        super(listener);
         this.memory = memory;
         this.isPlaced = isPlaced;
-        calls = new Calls(listener);
     }
 
-    Driver driver() {
-        return calls;
-    }
-
-    private final class Calls extends Driver {
-
-        Calls(Listener listener) {
-            super(listener);
+    @Override
+    void write(ChannelHandlerContext ctx, Work kind, int xid) {
+        if (work != kind) {
+            work = kind;
+            argument = memory.slice(0, kind.bytes());
         }
-
-        @Override
-        EventLoop loop() {
-            return ctx.channel().eventLoop();
-        }
-
-        @Override
-        void call(Work kind, int xid) {
-            if (work != kind) {
-                work = kind;
-                argument = memory.slice(0, kind.bytes());
-            }
-            ctx.write(
-                    switch (kind.procedure()) {
-                        case READ -> read(messages.readCall(xid, kind.bytes()));
-                        case WRITE -> messages.writeCall(xid, argument);
-                        default -> messages.nullCall(xid);
-                    },
-                    ctx.voidPromise());
-        }
-
-        @Override
-        void flush() {
-            ctx.flush();
-        }
+        ctx.write(
+                switch (kind.procedure()) {
+                    case READ -> read(messages.readCall(xid, kind.bytes()));
+                    case WRITE -> messages.writeCall(xid, argument);
+                    default -> messages.nullCall(xid);
+                },
+                ctx.voidPromise());
     }
 
     private Object read(ByteBuf call) {
@@ -77,7 +52,7 @@ final class Caller extends ChannelInboundHandlerAdapter {
 
     @Override
     public void handlerAdded(ChannelHandlerContext added) {
-        ctx = added;
+        super.handlerAdded(added);
         messages = new ConnectionMessages(added.channel());
     }
 
@@ -99,7 +74,7 @@ final class Caller extends ChannelInboundHandlerAdapter {
             throw new IllegalStateException(
                     reply.sinkLength(0) + " bytes were placed (expected: " + work.bytes() + ")");
         }
-        calls.answered(reply.content().getInt(reply.content().readerIndex()));
+        driver().answered(reply.content().getInt(reply.content().readerIndex()));
     }
 
     private void take(ByteBuf reply) {
@@ -120,22 +95,6 @@ final class Caller extends ChannelInboundHandlerAdapter {
                     0,
                     work.bytes());
         }
-        calls.answered(reply.getInt(reply.readerIndex()));
-    }
-
-    @Override
-    public void channelReadComplete(ChannelHandlerContext context) {
-        context.flush();
-    }
-
-    @Override
-    public void channelInactive(ChannelHandlerContext context) {
-        calls.closed();
-    }
-
-    @Override
-    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-        calls.failed(cause);
-        context.close();
+        driver().answered(reply.getInt(reply.readerIndex()));
     }
 }

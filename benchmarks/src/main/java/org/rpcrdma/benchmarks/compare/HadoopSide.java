@@ -40,13 +40,7 @@ final class HadoopSide extends RpcSide {
                                         RpcUtil.STAGE_RPC_TCP_RESPONSE);
                     }
                 };
-        return transport.toText(
-                transport
-                        .bareServer(tools.group(), pipeline)
-                        .bind(transport.serverAddress(tools.directory()))
-                        .sync()
-                        .channel()
-                        .localAddress());
+        return bind(transport, transport.bareServer(tools.group(), pipeline), tools);
     }
 
     @Sharable

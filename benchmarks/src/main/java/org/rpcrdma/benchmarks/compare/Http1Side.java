@@ -67,7 +67,7 @@ final class Http1Side extends ByteStreamSide {
         }
 
         @Override
-        void write(ChannelHandlerContext ctx, Work work) {
+        void write(ChannelHandlerContext ctx, Work work, int id) {
             ctx.write(
                     new DefaultFullHttpRequest(
                             HttpVersion.HTTP_1_1, HttpMethod.GET, "/" + work.bytes()),

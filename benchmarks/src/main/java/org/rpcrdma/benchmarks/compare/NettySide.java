@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.compare;
 
+import io.netty.bootstrap.ServerBootstrap;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
+import org.rpcrdma.benchmarks.Transport;
 
 /** A side whose calls are made on event loops of Netty. */
 abstract class NettySide implements Side {
@@ -17,6 +19,15 @@ abstract class NettySide implements Side {
     private final BlockingQueue<Object> told = new LinkedBlockingQueue<>();
 
     private final List<Driver> drivers = new ArrayList<>();
+
+    /** Has a server listen; returns the text of its address. */
+    static String bind(Transport transport, ServerBootstrap server, Tools tools) throws Exception {
+        return transport.toText(
+                server.bind(transport.serverAddress(tools.directory()))
+                        .sync()
+                        .channel()
+                        .localAddress());
+    }
 
     /** One more connection. */
     abstract Driver open(String address, Driver.Listener listener) throws Exception;

@@ -18,13 +18,10 @@ class RpcSide extends NettySide {
 
     @Override
     public String listen() throws Exception {
-        return transport.toText(
-                transport
-                        .server(tools.group(), () -> new ResponderHandler(tools.memory()))
-                        .bind(transport.serverAddress(tools.directory()))
-                        .sync()
-                        .channel()
-                        .localAddress());
+        return bind(
+                transport,
+                transport.server(tools.group(), () -> new ResponderHandler(tools.memory())),
+                tools);
     }
 
     @Override
