@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Mapping of a file that another process can truncate; the only class that accesses it. Single-threaded.
@@ -12,9 +13,11 @@ import java.nio.ByteOrder;
  * <p>HotSpot skips an access that faults: a load leaves anything behind, a store is lost. The {@code InternalError}
  * comes at a later entry into the JVM, which may be within code that has nothing to do with the memory: up to Java 17
  * the next slow allocation or collection, later versions the next safepoint poll. So accesses come in groups, and each
- * group ends in {@link #verify()} before anything else is done. It looks for a mark in the last page, which is gone
- * when any page is, and has the JVM throw at once what is pending. Code between an access and the end of its group
- * changes nothing but the ring that the access belongs to.
+ * group ends in {@link #verify()} before anything else is done, which has the JVM throw at once what is pending. It
+ * looks for a mark in the last page, which is gone once a truncation is complete, whatever follows. While the kernel
+ * still unmaps pages, from low addresses to high ones, the mark may be there when a page that was copied is not: so
+ * each such page is probed after its copy. Single words are in the page of the mark. Code between an access and the end
+ * of its group changes nothing but the ring that the access belongs to.
  *
  * <p>There are no atomic updates: those of the interpreter of Java 17 are not guarded, and a fault in one of them ends
  * the process.
@@ -37,7 +40,14 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
     @SuppressWarnings("UnusedVariable") // it is enough that somebody might read it
     private static volatile byte[][] allocated;
 
-    private final ByteBuffer copyOfMark = ByteBuffer.allocateDirect(Long.BYTES);
+    /** No page of any machine is smaller. */
+    private static final int PAGE_BYTES = 4096;
+
+    private final ByteBuffer probe = ByteBuffer.allocateDirect(Long.BYTES);
+
+    /** What a probe finds of a page that is lost. No peer knows it; memory has it by chance once in 2<sup>64</sup> times. */
+    private final long unread;
+
     private final int markAt;
     private final long mark;
 
@@ -45,6 +55,7 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
     private final FileMapping mapping;
 
     private ByteBuffer bytes;
+    private boolean hasLostPage;
 
     /**
      * @param mapping the whole file; unmapped when this is closed
@@ -52,7 +63,7 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
      * @param mark big-endian
      */
     TruncationCheckedMappedMemory(FileMapping mapping, int markAt, long mark) {
-        this(mapping, mapping.memory(), markAt, mark);
+        this(mapping, mapping.memory(), markAt, mark, ThreadLocalRandom.current().nextLong());
     }
 
     /**
@@ -61,11 +72,17 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
      * @param mark big-endian
      */
     TruncationCheckedMappedMemory(ByteBuffer bytes, int markAt, long mark) {
-        this(null, bytes, markAt, mark);
+        this(bytes, markAt, mark, ThreadLocalRandom.current().nextLong());
+    }
+
+    /** @param unread a page that begins with it, big-endian, passes for lost */
+    TruncationCheckedMappedMemory(ByteBuffer bytes, int markAt, long mark, long unread) {
+        this(null, bytes, markAt, mark, unread);
     }
 
     private TruncationCheckedMappedMemory(
-            FileMapping mapping, ByteBuffer bytes, int markAt, long mark) {
+            FileMapping mapping, ByteBuffer bytes, int markAt, long mark, long unread) {
+        this.unread = unread;
         this.mapping = mapping;
         this.bytes = bytes;
         this.markAt = markAt;
@@ -111,11 +128,26 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
     /** Copies bytes out. */
     void read(int at, ByteBuffer target, int to, int count) {
         target.put(to, bytes, at, count);
+        probe(at, count);
     }
 
     /** Copies bytes in. */
     void write(int at, ByteBuffer source, int from, int count) {
         bytes.put(at, source, from, count);
+        probe(at, count);
+    }
+
+    private void probe(int at, int count) {
+        for (int page = at & -PAGE_BYTES; page < at + count; page += PAGE_BYTES) {
+            hasLostPage |= copied(page, unread) == unread;
+        }
+    }
+
+    /** Eight bytes; a copy that faults changes nothing, while a load would leave whatever was in the register. */
+    private long copied(int at, long unlessItFaults) {
+        probe.putLong(0, unlessItFaults);
+        probe.put(0, bytes, at, Long.BYTES);
+        return probe.getLong(0);
     }
 
     /** A number of the header, big-endian. */
@@ -129,15 +161,13 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
 
     /**
      * Ends a group of accesses. All of them have reached the memory when it returns, unless whoever has cut the file
-     * has also made it longer again and put the mark back.
+     * has also made it longer again and put the mark back, or has taken pages out of it, had no space for others, and
+     * then has made space again.
      *
      * @throws LostMemoryException when that is not so; no error is pending then
      */
     void verify() throws LostMemoryException {
-        // A copy that faults changes nothing; a load would leave whatever was in the register.
-        copyOfMark.putLong(0, ~mark);
-        copyOfMark.put(0, bytes, markAt, Long.BYTES);
-        if (copyOfMark.getLong(0) != mark) {
+        if (hasLostPage || copied(markAt, ~mark) != mark) {
             throw lost(null);
         }
     }

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A file that is cut short before any access to it: whoever has touched it is told at once, and by an exception. */
@@ -27,6 +28,8 @@ class LostMemoryTest {
 
     private static final int RING = 8192;
     private static final int HEADER = 2 * RING;
+    private static final int PAGE = 4096;
+    private static final int LARGE_PAGE = 64 * 1024;
     private static final long PROCESS = ProcessHandle.current().pid();
 
     @TempDir Path directory;
@@ -146,6 +149,72 @@ class LostMemoryTest {
             memory.close();
         }
         Files.delete(path);
+    }
+
+    /** As while the kernel still unmaps pages: here the mark is in a page that stays. */
+    @ParameterizedTest(name = "{0}, to {1} pages")
+    @CsvSource({"read, 2", "write, 2", "read, 3", "write, 3"})
+    void aPageMayBeLostBeforeTheMark(String access, int left) throws IOException {
+        try (FileChannel file =
+                FileChannel.open(
+                        directory.resolve("ring"),
+                        StandardOpenOption.CREATE_NEW,
+                        StandardOpenOption.READ,
+                        StandardOpenOption.WRITE,
+                        StandardOpenOption.DELETE_ON_CLOSE)) {
+            ByteBuffer mapped = file.map(FileChannel.MapMode.READ_WRITE, 0, 4 * LARGE_PAGE);
+            mapped.putLong(0, 77);
+            TruncationCheckedMappedMemory memory = new TruncationCheckedMappedMemory(mapped, 0, 77);
+            ByteBuffer bytes = ByteBuffer.allocateDirect(2 * LARGE_PAGE);
+            Traffic copy =
+                    access.equals("read")
+                            ? () -> memory.read(LARGE_PAGE + 100, bytes, 0, 2 * LARGE_PAGE)
+                            : () -> memory.write(LARGE_PAGE + 100, bytes, 0, 2 * LARGE_PAGE);
+            // Code that is compiled goes on behind a fault; the interpreter throws within the copy.
+            for (int i = 0; i < 5_000; i++) {
+                copy.run();
+                memory.verify();
+            }
+            file.truncate((long) left * LARGE_PAGE);
+            Throwable told = null;
+            try {
+                copy.run();
+                memory.verify();
+            } catch (LostMemoryException | InternalError e) {
+                told = e;
+            }
+            InternalError later = TruncationCheckedMappedMemory.pendingFault();
+            assertThat(later).isNull();
+            assertThat(told).isNotNull();
+            memory.close();
+        }
+    }
+
+    /** Each page of a copy is probed, the first, the last and those in between. */
+    @Test
+    void noPageOfACopyMayBeLost() throws IOException {
+        long unread = 0x1234_5678_9abc_def0L;
+        for (int lost = 0; lost < 6; lost++) {
+            ByteBuffer bytes = ByteBuffer.allocateDirect(6 * PAGE);
+            bytes.putLong(lost * PAGE, unread);
+            TruncationCheckedMappedMemory reads =
+                    new TruncationCheckedMappedMemory(bytes, 8, 0, unread);
+            TruncationCheckedMappedMemory writes =
+                    new TruncationCheckedMappedMemory(bytes, 8, 0, unread);
+            reads.read(2 * PAGE - 1, ByteBuffer.allocateDirect(2 * PAGE), 0, 2 * PAGE);
+            writes.write(2 * PAGE - 1, ByteBuffer.allocateDirect(1), 0, 1);
+            assertThat(isLost(reads)).as("page %d", lost).isEqualTo(lost >= 1 && lost <= 3);
+            assertThat(isLost(writes)).as("page %d", lost).isEqualTo(lost == 1);
+        }
+    }
+
+    private static boolean isLost(TruncationCheckedMappedMemory memory) {
+        try {
+            memory.verify();
+            return false;
+        } catch (LostMemoryException e) {
+            return true;
+        }
     }
 
     /** The error may come at any place of a group of accesses; compiled code of Java 17 tells of it in between. */
