@@ -195,7 +195,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         if (isFlush) {
             sends.unbuffered.flush();
         }
-        if (mayPost && !sends.unbuffered.isSpilling) {
+        if (mayPost) {
             sends.postUnbuffered();
         } else {
             sends.unbuffered.spill();

@@ -12,7 +12,6 @@ import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.StringUtil;
-import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.ConnectionRequest;
@@ -271,11 +270,6 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     protected Object filterOutboundMessage(Object message) throws Exception {
         if (dataPath != null) {
             dataPath.unbuffered().spill(); // they go before
-            if (unsafe().outboundBuffer() == null) {
-                // A handler was told of the water mark and has closed: Netty would lose the
-                // message.
-                throw new ClosedChannelException();
-            }
         }
         if (message instanceof ByteBuf buffer) {
             if (!buffer.isReadable()) {

@@ -23,6 +23,9 @@ final class UnbufferedSends {
     private static final int OVERHEAD =
             SystemPropertyUtil.getInt("io.netty.transport.outboundBufferEntrySizeOverhead", 96);
 
+    /** Of the bits of a channel's writability that are its user's, the last one. */
+    private static final int HELD = 31;
+
     private final Channel channel;
 
     /** {@code null} when the channel is closed already. */
@@ -47,18 +50,6 @@ final class UnbufferedSends {
     private volatile boolean isFull;
 
     private boolean isOpen;
-
-    /**
-     * Whether {@link #spill} moves messages, and nothing may be posted but from the outbound buffer. Its water mark may
-     * tell handlers in between, which may write, flush and close.
-     */
-    boolean isSpilling;
-
-    /** Whether the outbound buffer has messages of {@link #spill} that are flushed, and does not know. */
-    private boolean mustFlush;
-
-    /** Whether the channel was not writable when {@link #spill} began, because of the messages here. */
-    private boolean wasFull;
 
     UnbufferedSends(Channel channel) {
         this.channel = channel;
@@ -92,7 +83,7 @@ final class UnbufferedSends {
      * @return whether it was added; otherwise the caller writes it in the usual way
      */
     boolean tryAdd(ByteBuf message, int length, int high, ChannelPromise promise) {
-        if (!isOpen || isSpilling || outbound.totalPendingWriteBytes() > 0) {
+        if (!isOpen || outbound.totalPendingWriteBytes() > 0) {
             return false;
         }
         int size = length + OVERHEAD;
@@ -197,49 +188,43 @@ final class UnbufferedSends {
     // ------------------------------------------------------------------ leaving it to Netty
 
     /**
-     * Moves all messages to the outbound buffer, which is empty if there are any. A handler that is told in between,
-     * and does what depends on it, spills the rest itself.
+     * Moves all messages to the outbound buffer, which is empty if there are any. Its water marks would tell handlers
+     * meanwhile, who may write, flush and close: while a bit of its writability is cleared they do not, and setting and
+     * clearing bits tells by a task. By then all is in its place, and what the caller is about to write, too.
      */
     void spill() {
-        if (isEmpty() && !isSpilling) {
+        if (isEmpty()) {
             return;
         }
-        isSpilling = true;
-        mustFlush |= head != flushed;
-        // From here on the outbound buffer decides, also for whom it tells in between.
-        wasFull |= isFull;
-        isFull = false;
-        if (!trySpillUpTo(flushed)) {
-            return;
+        boolean isFlushed = head != flushed;
+        boolean mayTell = isFull || pending > channel.config().getWriteBufferHighWaterMark();
+        boolean isHeld = mayTell && outbound.getUserDefinedWritability(HELD);
+        isFull = false; // the outbound buffer decides from here on
+        if (isHeld) {
+            setWritability(false);
         }
-        if (mustFlush) {
-            mustFlush = false;
+        spillUpTo(flushed);
+        if (isFlushed) {
             outbound.addFlush();
         }
-        if (!trySpillUpTo(tail)) {
-            return;
-        }
+        spillUpTo(tail);
         posted = tail;
         flushed = tail;
-        isSpilling = false;
-        boolean mayTell = wasFull;
-        wasFull = false;
-        if (mayTell && outbound.isWritable()) {
-            tellLater();
+        if (isHeld) {
+            setWritability(true);
         }
     }
 
-    /** Not at once: the caller is about to write another message. */
-    private void tellLater() {
+    private void setWritability(boolean isWritable) {
         try {
-            channel.eventLoop().execute(channel.pipeline()::fireChannelWritabilityChanged);
+            outbound.setUserDefinedWritability(HELD, isWritable);
         } catch (RejectedExecutionException e) {
-            channel.pipeline().fireChannelWritabilityChanged(); // the loop takes no more tasks
+            // The bit is set. Nobody is told, because the event loop has ended and closes the
+            // channel.
         }
     }
 
-    /** Returns {@code false} if a handler has spilled the rest. */
-    private boolean trySpillUpTo(int end) {
+    private void spillUpTo(int end) {
         while (head != end) {
             int slot = head & mask;
             ByteBuf message = messages[slot];
@@ -249,14 +234,7 @@ final class UnbufferedSends {
             long left = pending - sizes[slot];
             pending = left;
             head++;
-            if (head - flushed > 0) {
-                flushed = head;
-            }
             outbound.addMessage(message, message.readableBytes(), promise);
-            if (!isSpilling) {
-                return false;
-            }
         }
-        return true;
     }
 }

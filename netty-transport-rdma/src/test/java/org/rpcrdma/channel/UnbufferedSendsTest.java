@@ -183,7 +183,7 @@ class UnbufferedSendsTest {
         assertThat(sends.isWritable()).isFalse();
         sends.spill(); // as many bytes as Netty's buffer has been writable with
         channel.runPendingTasks();
-        assertThat(writable).containsExactly(false, true);
+        assertThat(writable).containsExactly(false, true, true);
         sends.spill();
         outbound.addFlush();
         outbound.remove();
@@ -197,68 +197,57 @@ class UnbufferedSendsTest {
         assertThat(writable).last().isEqualTo(true);
     }
 
-    /** The water mark of the outbound buffer tells handlers while it gets the messages. */
+    /** Who is told may write, flush and close: within a spill that would be in front of what is still to be moved. */
     @Test
-    void aHandlerSpillsTheRestOfASpill() {
-        ChannelPromise first = channel.newPromise();
-        List<ByteBuf> added =
-                new ArrayList<>(List.of(add(first, HIGH), add(channel.newPromise(), 1)));
+    void nobodyIsToldWithinASpill() {
+        ChannelPromise cancelled = channel.newPromise();
+        add(cancelled, HIGH);
         sends.flush();
-        sends.next();
-        added.add(add(channel.newPromise(), 1));
-        ByteBuf written = Unpooled.wrappedBuffer(new byte[1]);
-        whenTold =
-                () -> {
-                    whenTold = () -> {};
-                    sends.spill();
-                    assertThat(sends.isEmpty()).isTrue();
-                    assertThat(sends.tryAdd(written, 1, HIGH, channel.newPromise())).isFalse();
-                    outbound.addMessage(written, 1, channel.newPromise());
-                };
-        added.add(written);
+        cancelled.cancel(false);
+        ByteBuf next = add(channel.newPromise(), HIGH);
+        assertThat(writable).containsExactly(false);
+        List<Object> events = new ArrayList<>();
+        whenTold = () -> events.add(outbound.totalPendingWriteBytes());
         sends.spill();
-        channel.checkException();
-        assertThat(sends.hasNext()).isFalse();
-        assertThat(outbound.size()).isEqualTo(2); // the flushed ones
-        outbound.addFlush();
-        assertThat(spilled()).containsExactlyElementsOf(added);
-        assertThat(first.isSuccess()).isTrue();
-    }
-
-    @Test
-    void aHandlerFlushesOrClosesWithinASpill() {
-        List<ByteBuf> added = new ArrayList<>(List.of(add(channel.newPromise(), HIGH)));
-        sends.flush();
-        sends.next();
-        added.add(add(channel.newPromise(), 1));
-        whenTold =
-                () -> {
-                    whenTold = () -> {};
-                    outbound.addFlush();
-                    sends.flush();
-                    sends.close();
-                };
-        sends.spill();
-        channel.checkException();
+        assertThat(events).isEmpty();
         assertThat(sends.isEmpty()).isTrue();
-        assertThat(sends.hasNext()).isFalse();
-        assertThat(outbound.size()).isEqualTo(2);
-        assertThat(spilled()).containsExactlyElementsOf(added);
+        channel.runPendingTasks();
+        channel.checkException();
+        assertThat(events).hasSize(1).containsOnly((long) HIGH + OVERHEAD);
+        assertThat(writable).containsExactly(false, false);
+        outbound.addFlush();
+        assertThat(outbound.current()).isSameAs(Unpooled.EMPTY_BUFFER);
+        outbound.remove();
+        assertThat(outbound.current()).isSameAs(next);
+        outbound.remove();
+        assertThat(writable).containsExactly(false, false, true);
     }
 
-    /** A flush of the outbound buffer that does away with cancelled messages tells handlers, who ask. */
+    /** The outbound buffer does away with cancelled messages, and has room then. */
     @Test
-    void whoIsToldWithinASpillFindsWhatTheOutboundBufferSays() {
+    void whoIsToldAfterASpillFindsWhatTheOutboundBufferSays() {
         ChannelPromise cancelled = channel.newPromise();
         add(cancelled, HIGH);
         sends.flush();
         cancelled.cancel(false);
         assertThat(writable).containsExactly(false);
         sends.spill();
-        assertThat(writable).containsExactly(false, false, true);
         channel.runPendingTasks();
         assertThat(sends.isWritable()).isTrue();
-        assertThat(writable).last().isEqualTo(true);
+        assertThat(writable).containsExactly(false, true, true);
+    }
+
+    /** A user's own bit is not touched, and nobody is told of anything while it says no. */
+    @Test
+    void aUsersOwnWritabilityStays() {
+        outbound.setUserDefinedWritability(31, false);
+        channel.runPendingTasks();
+        add(channel.newPromise(), HIGH);
+        assertThat(writable).containsExactly(false, false);
+        sends.spill();
+        channel.runPendingTasks();
+        assertThat(outbound.getUserDefinedWritability(31)).isFalse();
+        assertThat(writable).containsExactly(false, false);
     }
 
     @Test
@@ -317,8 +306,66 @@ class UnbufferedSendsTest {
         return sent.size() == 7;
     }
 
+    /** Who is told of room that cancelled writes have left may flush, write and flush again. */
     @Test
-    void aWriteWhoseSpillClosesTheChannelFails() throws Exception {
+    void messagesOfAHandlerThatFlushesGoOutOnce() throws Exception {
+        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> client.option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
+                        server -> {})) {
+            RdmaChannel client = pair.client;
+            ByteBuf last = on(client, () -> client.registeredBuffer(1).writeByte(3));
+            List<ChannelPromise> sent = new ArrayList<>();
+            on(client, () -> cancelAllThenFlush(client, sent));
+            ChannelFuture end = on(client, () -> client.writeAndFlush(last));
+            assertThat(end.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(end.isSuccess()).isTrue();
+            for (ChannelPromise promise : sent) {
+                assertThat(promise.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+                assertThat(promise.isSuccess()).isTrue();
+            }
+            assertThat(sent).hasSize(2);
+            for (int expected = 1; expected <= 3; expected++) {
+                assertThat(pair.serverInbox.takeBytes()).containsExactly(expected);
+            }
+        }
+    }
+
+    private static boolean cancelAllThenFlush(RdmaChannel client, List<ChannelPromise> sent) {
+        List<ChannelPromise> cancelled = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            ByteBuf message = client.registeredBuffer(HIGH).writeZero(HIGH);
+            cancelled.add(client.newPromise());
+            assertThat(ChannelInternals.of(client).tryWrite(message, cancelled.get(i))).isTrue();
+        }
+        cancelled.forEach(promise -> promise.cancel(false));
+        client.pipeline()
+                .addLast(
+                        new ChannelInboundHandlerAdapter() {
+                            @Override
+                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+                                if (!client.isWritable()) {
+                                    return;
+                                }
+                                ctx.pipeline().remove(this);
+                                client.flush();
+                                for (int i = 1; i <= 2; i++) {
+                                    ByteBuf one = client.registeredBuffer(1).writeByte(i);
+                                    ChannelPromise promise = client.newPromise();
+                                    sent.add(promise);
+                                    assertThat(ChannelInternals.of(client).tryWrite(one, promise))
+                                            .isTrue();
+                                }
+                                client.flush();
+                            }
+                        });
+        client.flush();
+        return true;
+    }
+
+    @Test
+    void aWriteBehindASpillThatHasTheChannelClosedFails() throws Exception {
         WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
         try (ConnectedPair pair =
                 new ConnectedPair(
