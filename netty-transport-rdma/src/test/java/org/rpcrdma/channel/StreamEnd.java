@@ -20,7 +20,8 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
  * One end of a simulated stream. The value of each byte follows from the connection, the direction and its position, so
  * that any can be checked alone, and bytes of another stream are seen.
  */
-public final class StreamEnd extends ChannelInboundHandlerAdapter {
+public final class StreamEnd extends ChannelInboundHandlerAdapter
+        implements SimulatedEnd<StreamEnd> {
 
     /** Half of what a close waits at most. */
     private static final long MOST_CLOSE_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -63,7 +64,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
         isServer = channel.parent() != null;
     }
 
-    /** Names both ends of a connection to each other. */
+    @Override
     public void pair(StreamEnd other) {
         peer = other;
         other.peer = this;
@@ -111,7 +112,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
         return peer != null;
     }
 
-    /** {@return whether its channel is open} */
+    @Override
     public boolean isOpen() {
         return channel.isOpen();
     }
@@ -159,6 +160,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
     }
 
     /** Shuts the output down behind all that was written, and reads the rest of the input. */
+    @Override
     public void finish() {
         setReading(true);
         if (!isFinished && !isClosed) {
@@ -171,6 +173,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
     }
 
     /** Closes behind what was flushed. */
+    @Override
     public void close() {
         network.note(this + " closes after " + written);
         isClosed = true;
@@ -197,7 +200,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
 
     // ------------------------------------------------------------------ what has become of it
 
-    /** {@return whether each promise has ended} */
+    @Override
     public boolean isSettled() {
         settle();
         return promises.isEmpty();
@@ -218,6 +221,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
     }
 
     /** {@return whether all that the peer has written has arrived, and the end behind it} */
+    @Override
     public boolean hasAll() {
         return received == peer.written && hasSeenEnd;
     }
@@ -271,11 +275,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /**
-     * Checks what must hold at any time.
-     *
-     * @throws AssertionError when it has seen something wrong
-     */
+    @Override
     public void check() {
         settle();
         if (wrong != null) {
@@ -288,6 +288,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
      *
      * @throws AssertionError when a promise has
      */
+    @Override
     public void checkPromises() {
         settle();
         if (failed > 0) {
@@ -341,7 +342,7 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter {
         network.note(this + " is told of " + cause);
     }
 
-    /** {@return what it has done and seen, for a failure} */
+    @Override
     public String state() {
         return name
                 + ": written "

@@ -3,6 +3,7 @@ package org.rpcrdma.codec.simulation;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.rpcrdma.channel.MessageSimulation;
 import org.rpcrdma.channel.StreamSimulation;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
@@ -52,6 +53,12 @@ public final class Simulator {
     public static Verdict runStreams(long seed) {
         SimulatedNetwork network = new SimulatedNetwork(seed, false);
         return verdict(network, () -> new StreamSimulation(network).run());
+    }
+
+    /** {@return what becomes of the history of message channels without a codec with a seed} */
+    public static Verdict runMessages(long seed) {
+        SimulatedNetwork network = new SimulatedNetwork(seed, false);
+        return verdict(network, () -> new MessageSimulation(network).run());
     }
 
     /**
@@ -112,14 +119,19 @@ public final class Simulator {
     /**
      * Runs histories of one kind until one fails.
      *
-     * @param kind {@code world} or {@code stream}
+     * @param kind {@code world}, {@code stream} or {@code message}
      * @param first seed
      * @param count of the seeds
      * @return the seed and what is wrong; {@code null} when each history is right
      */
     public static String firstFailure(String kind, long first, long count) {
         for (long seed = first; seed < first + count; seed++) {
-            Verdict verdict = kind.equals("stream") ? runStreams(seed) : run(seed);
+            Verdict verdict =
+                    switch (kind) {
+                        case "stream" -> runStreams(seed);
+                        case "message" -> runMessages(seed);
+                        default -> run(seed);
+                    };
             if (verdict.failure() != null) {
                 return "seed " + seed + ": " + verdict.failure();
             }

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.rpcrdma.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import java.util.ArrayDeque;
+import java.util.BitSet;
+import java.util.Deque;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.RejectedExecutionException;
+import org.rpcrdma.channel.internal.ChannelInternals;
+import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
+
+/**
+ * One end of a simulated message channel. Each message has its number, and bytes that follow from it. Ends know each
+ * other, so that none sends more messages than the other one has receives for.
+ */
+final class MessageEnd extends ChannelInboundHandlerAdapter implements SimulatedEnd<MessageEnd> {
+
+    /** Bytes of the longest message. */
+    static final int MOST_BYTES = 1024;
+
+    /** No message arrives for a write with this number. */
+    private static final int NONE = -1;
+
+    /** So deep handlers act within what they are told of. */
+    private static final int MOST_NESTED = 3;
+
+    /** A write, in the order of all. */
+    private record Written(ChannelPromise promise, int number) {}
+
+    private final RdmaChannel channel;
+    private final String name;
+    private final SimulatedNetwork network;
+    private final Random random;
+    private final int window;
+    private final int base;
+
+    /** Writes that have not ended, and those behind them. */
+    private final Deque<Written> open = new ArrayDeque<>();
+
+    /** Numbers of messages whose writes were cancelled, and those which arrived here. */
+    private final BitSet cancelled = new BitSet();
+
+    private final BitSet arrived = new BitSet();
+
+    private MessageEnd peer;
+    private int nextNumber;
+    private int writes;
+    private int flushedWrites;
+    private int endedWrites;
+    private int nested;
+    private boolean isFlushing;
+    private boolean isResting;
+    private boolean isFinished;
+
+    /** Whether all goes past the outbound buffer, so that many messages are there. */
+    private final boolean isUnbuffered;
+
+    private boolean isClosed;
+    private boolean isToldOfRoom = true;
+    private Throwable failure;
+    private Throwable told;
+    private String wrong;
+
+    MessageEnd(
+            RdmaChannel channel,
+            String name,
+            SimulatedNetwork network,
+            Random random,
+            int receiveDepth) {
+        this.channel = channel;
+        this.name = name;
+        this.network = network;
+        this.random = random;
+        window = receiveDepth - receiveDepth / 8;
+        base = random.nextInt(1 << 20) << 10;
+        isUnbuffered = random.nextInt(3) == 0;
+    }
+
+    @Override
+    public void pair(MessageEnd other) {
+        peer = other;
+        other.peer = this;
+    }
+
+    // ------------------------------------------------------------------ what it does
+
+    private void execute(Runnable action) {
+        try {
+            channel.eventLoop().execute(action);
+        } catch (RejectedExecutionException e) {
+            throw new AssertionError("an event loop has ended", e);
+        }
+    }
+
+    /** Does so many things in one task. */
+    void act(int actions) {
+        execute(
+                () -> {
+                    for (int i = 0; i < actions; i++) {
+                        act();
+                    }
+                });
+    }
+
+    private void act() {
+        if (isResting) {
+            return;
+        }
+        int way = isUnbuffered && random.nextInt(10) != 0 ? 4 : 0;
+        switch (way + random.nextInt(16)) {
+            case 0 -> write(Unpooled.EMPTY_BUFFER);
+            case 1 -> write(new RdmaWrite(Unpooled.EMPTY_BUFFER, 0, 0));
+            case 2, 3 -> send(false);
+            case 4, 5 -> cancel();
+            case 6, 7, 8 -> flush();
+            case 9 -> flushCancelled();
+            default -> send(true);
+        }
+    }
+
+    /** Some messages of which none is to be sent. */
+    private void flushCancelled() {
+        for (int i = random.nextInt(3); i >= 0; i--) {
+            send(true);
+            List.copyOf(open).forEach(this::cancel);
+        }
+        flush();
+    }
+
+    /** A message for which the peer has a receive. */
+    private void send(boolean isUnbuffered) {
+        int inFlight = nextNumber - cancelled.cardinality() - peer.arrived.cardinality();
+        if (inFlight >= window) {
+            return;
+        }
+        int number = nextNumber++;
+        int length = Integer.BYTES + random.nextInt(random.nextInt(MOST_BYTES) + 1);
+        length = Math.min(length, MOST_BYTES);
+        ByteBuf message = isUnbuffered ? channel.registeredBuffer(length) : Unpooled.buffer(length);
+        message.writeInt(base + number);
+        while (message.readableBytes() < length) {
+            message.writeByte(at(base + number, message.readableBytes()));
+        }
+        ChannelPromise promise = written(number);
+        if (!isUnbuffered || !ChannelInternals.of(channel).tryWrite(message, promise)) {
+            channel.write(message, promise);
+        }
+    }
+
+    private static byte at(int number, int position) {
+        return (byte) (number * 31 + position * 7);
+    }
+
+    private void write(Object message) {
+        channel.write(message, written(NONE));
+    }
+
+    private ChannelPromise written(int number) {
+        ChannelPromise promise = channel.newPromise();
+        writes++;
+        open.add(new Written(promise, number));
+        promise.addListener(ended -> react());
+        return promise;
+    }
+
+    /** Any of the last writes. */
+    private void cancel() {
+        if (!open.isEmpty()) {
+            int behind = random.nextInt(Math.min(4, open.size()));
+            open.stream().skip(open.size() - 1L - behind).findFirst().ifPresent(this::cancel);
+        }
+    }
+
+    private void cancel(Written one) {
+        boolean isMessage = one.number != NONE && !one.promise.isDone();
+        if (isMessage) {
+            cancelled.set(one.number); // before anybody is told
+        }
+        if (!one.promise.cancel(false) && isMessage) {
+            cancelled.clear(one.number);
+        }
+    }
+
+    private void flush() {
+        if (isFlushing) {
+            return; // Netty counts messages twice when a handler flushes that a flush tells of room
+        }
+        isFlushing = true;
+        flushedWrites = writes;
+        channel.flush();
+        isFlushing = false;
+    }
+
+    /** Handlers act where they are told of something, too. */
+    private void react() {
+        if (nested == MOST_NESTED || random.nextInt(4) != 0) {
+            return;
+        }
+        nested++;
+        try {
+            for (int i = random.nextInt(4); i >= 0; i--) {
+                act();
+            }
+        } catch (RuntimeException | Error e) {
+            wrong = "fails by " + e; // Netty logs it, and goes on
+        }
+        nested--;
+    }
+
+    /** Stops and resumes reading. */
+    void setReading(boolean isReading) {
+        channel.config().setAutoRead(isReading);
+    }
+
+    /** Does nothing more, but reads. */
+    void rest() {
+        isResting = true;
+        setReading(true);
+    }
+
+    @Override
+    public void finish() {
+        rest();
+        execute(
+                () -> {
+                    flush();
+                    execute(() -> isFinished = true); // whoever is told by a task has been
+                });
+    }
+
+    @Override
+    public void close() {
+        network.note(this + " closes after " + nextNumber);
+        isClosed = true;
+        channel.close();
+    }
+
+    // ------------------------------------------------------------------ what has become of it
+
+    @Override
+    public boolean isOpen() {
+        return channel.isOpen();
+    }
+
+    @Override
+    public boolean isSettled() {
+        settle();
+        return open.isEmpty() && isFinished;
+    }
+
+    /** Whether each write that was flushed has ended. */
+    boolean isFlushedSent() {
+        settle();
+        return endedWrites >= flushedWrites;
+    }
+
+    private void settle() {
+        while (!open.isEmpty() && open.peek().promise.isDone()) {
+            ChannelPromise promise = open.poll().promise;
+            endedWrites++;
+            if (promise.isSuccess()) {
+                if (failure != null && wrong == null) {
+                    wrong = "is told that a message was sent behind one that was not";
+                }
+            } else if (!promise.isCancelled()) {
+                failure = promise.cause();
+            }
+        }
+    }
+
+    @Override
+    public boolean hasAll() {
+        return arrived.cardinality() + peer.cancelled.cardinality() == peer.nextNumber
+                && isToldOfRoom
+                && channel.isWritable()
+                && room() == mostRoom();
+    }
+
+    private long room() {
+        return channel.bytesBeforeUnwritable();
+    }
+
+    private long mostRoom() {
+        return channel.config().getWriteBufferHighWaterMark() + 1L;
+    }
+
+    @Override
+    public void check() {
+        settle();
+        if (wrong != null) {
+            throw new AssertionError(this + " " + wrong);
+        }
+    }
+
+    @Override
+    public void checkPromises() {
+        settle();
+        if (failure != null || told != null) {
+            throw new AssertionError(
+                    "a write of " + this + " fails", failure == null ? told : failure);
+        }
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf bytes = (ByteBuf) message;
+        int number = bytes.readInt();
+        for (int at = Integer.BYTES; bytes.isReadable(); at++) {
+            if (bytes.readByte() != at(number, at)) {
+                wrong = "reads another byte at " + at + " of message " + number;
+                break;
+            }
+        }
+        bytes.release();
+        number -= peer.base;
+        int first = arrived.length();
+        if (number < first || number >= peer.nextNumber) {
+            wrong = "reads message " + number + " behind " + (first - 1);
+            return;
+        }
+        if (peer.cancelled.get(number)) {
+            wrong = "reads message " + number + ", which was cancelled";
+        }
+        int missing = peer.cancelled.nextClearBit(first);
+        if (missing < number) {
+            wrong = "reads message " + number + " without " + missing;
+        }
+        arrived.set(number);
+        react();
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        isToldOfRoom = channel.isWritable();
+        react();
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        network.note(this + " is closed");
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        told = cause;
+        network.note(this + " is told of " + cause);
+    }
+
+    @Override
+    public String state() {
+        return name
+                + ": written "
+                + nextNumber
+                + ", cancelled "
+                + cancelled.cardinality()
+                + ", arrived "
+                + arrived.cardinality()
+                + ", writes "
+                + writes
+                + ", flushed "
+                + flushedWrites
+                + ", ended "
+                + endedWrites
+                + ", room for "
+                + room()
+                + " of "
+                + mostRoom()
+                + ", told of it: "
+                + isToldOfRoom
+                + ", closed: "
+                + isClosed
+                + ", told of: "
+                + told;
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}
