@@ -131,10 +131,10 @@ start_guest() {
     pids+=("$guest_pid")
 }
 
-# guest_is_ready: waits until the guest says READY, however slow its machine is; its time-out ends one that never does.
-guest_is_ready() {
-    wait_says 3000 "$work/$guest.log" '^READY' "$guest_pid" && return 0
-    fail "the guest is ready" "$(tail -3 "$work/$guest.log" | tr '\n' '|')"
+# guest_says WORD: waits until a line of the guest begins with it, however slow its machine is; its time-out ends one that never does.
+guest_says() {
+    wait_says 3000 "$work/$guest.log" "^$1" "$guest_pid" && return 0
+    fail "the guest says $1" "$(tail -3 "$work/$guest.log" | tr '\n' '|')"
     return 1
 }
 

@@ -23,7 +23,7 @@ else
     if start_server "$work/export"; then
         guest_port=$(free_port 21049)
         start_guest verbs PROVIDER=ffm DEVICE=siw "HOST_PORT=$port" -- --timeout 2400 --memory 2048 --forward "$guest_port:20049"
-        if guest_is_ready; then
+        if guest_says READY; then
             check "the software RNIC pings the provider ffm" client ping "127.0.0.1:$guest_port" --device iwarp -c 20 --timeout 60
             tell go
         fi

@@ -39,7 +39,7 @@ no_such_file() {
 
 start_capture "$port"
 start_guest kernel-server -- --timeout 1500 --forward "$port:20049" --forward "$mount_port:20048"
-if guest_is_ready; then
+if guest_says READY; then
     check "ping answers 400 times" client ping "127.0.0.1:$port" -c 400 --timeout 60
     cp "$work/check.log" "$work/ping.log"
     check "nfs ls shows every name and size" list_sizes

@@ -14,7 +14,7 @@ while read -r _ _ _ _ roles _; do
 done <"$work/job/cases"
 at_least "cases of perftest" 16 "$i"
 start_guest perftest "PORTS='$ours'" -- --timeout 1500 --wire "$work/wire.pcap" "${forwards[@]}"
-if guest_is_ready; then
+if guest_says READY; then
     # shellcheck disable=SC2086 # ports
     probe Perftest client $theirs
     at_least "tools that had their client" "$i" "$(grep -cE '^(ok|FAIL) ' "$work/Perftest.log" || true)"

@@ -7,7 +7,7 @@ server_pid=$!
 pids+=("$server_pid")
 if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then
     start_guest rping "PORTS='$ports'" -- --timeout 900 --wire "$work/wire.pcap" --forward "$port:7174"
-    if guest_is_ready; then
+    if guest_says READY; then
         probe Rping client "$port"
         tell go
     fi

@@ -32,7 +32,7 @@ server_pid=$!
 pids+=("$server_pid")
 if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then
     start_guest stream "PORT=$port" -- --timeout 900 --wire "$work/wire.pcap" "${forwards[@]}"
-    if guest_is_ready; then
+    if guest_says READY; then
         # shellcheck disable=SC2086 # ports
         probe Rstream client $theirs $netcat
         at_least "servers that had their client" $((3 + ${#netcat} / 6)) "$(grep -cE '^ok ' "$work/Rstream.log" || true)"
