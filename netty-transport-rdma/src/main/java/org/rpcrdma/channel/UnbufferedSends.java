@@ -7,7 +7,6 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.internal.SystemPropertyUtil;
-import java.util.concurrent.RejectedExecutionException;
 
 /**
  * Queue of Sends that a codec has written past Netty's outbound buffer, which enters some forty methods for each
@@ -65,7 +64,6 @@ final class UnbufferedSends {
     /** The output ends: takes no more messages, and leaves those that it has to Netty. */
     void close() {
         isOpen = false;
-        isFull = false; // nobody writes any more who would have to be told
         spill();
     }
 
@@ -188,21 +186,23 @@ final class UnbufferedSends {
     // ------------------------------------------------------------------ leaving it to Netty
 
     /**
-     * Moves all messages to the outbound buffer, which is empty if there are any. Its water marks would tell handlers
+     * Moves all messages to the outbound buffer, which has none if there are any. Its water marks would tell handlers
      * meanwhile, who may write, flush and close: while a bit of its writability is cleared they do not, and setting and
-     * clearing bits tells by a task. By then all is in its place, and what the caller is about to write, too.
+     * clearing bits tells by a task. By then all is in its place, and what the caller is about to write, too. However
+     * few bytes are moved: other threads count those of their writes in the same place at any time.
      */
     void spill() {
         if (isEmpty()) {
             return;
         }
         boolean isFlushed = head != flushed;
-        boolean mayTell = isFull || pending > channel.config().getWriteBufferHighWaterMark();
-        boolean isHeld = mayTell && outbound.getUserDefinedWritability(HELD);
-        isFull = false; // the outbound buffer decides from here on
+        boolean isHeld =
+                outbound.getUserDefinedWritability(
+                        HELD); // else it is the user's, and nobody is told
         if (isHeld) {
             setWritability(false);
         }
+        isFull = false; // the outbound buffer decides from here on
         spillUpTo(flushed);
         if (isFlushed) {
             outbound.addFlush();
@@ -218,9 +218,10 @@ final class UnbufferedSends {
     private void setWritability(boolean isWritable) {
         try {
             outbound.setUserDefinedWritability(HELD, isWritable);
-        } catch (RejectedExecutionException e) {
-            // The bit is set. Nobody is told, because the event loop has ended and closes the
-            // channel.
+        } catch (RuntimeException e) {
+            // The bit is set, and the event loop takes no task that would tell of it: it has ended
+            // and closes the
+            // channel, or its user has bounded its queue.
         }
     }
 

@@ -251,14 +251,13 @@ class UnbufferedSendsTest {
     }
 
     @Test
-    void nobodyIsToldOfRoomByAClose() {
+    void nobodyIsToldWithinAClose() {
         ByteBuf first = add(channel.newPromise(), HIGH - OVERHEAD);
         add(channel.newPromise(), LOW - OVERHEAD);
         sends.flush();
         sends.next();
         sends.tryComplete(first);
         sends.close();
-        channel.runPendingTasks();
         assertThat(writable).containsExactly(false);
     }
 
@@ -304,6 +303,38 @@ class UnbufferedSendsTest {
                         });
         client.flush();
         return sent.size() == 7;
+    }
+
+    /** Another thread's write, which waits for the event loop, counts in the outbound buffer. */
+    @Test
+    void nobodyIsToldWithinAWriteBesideThoseOfOtherThreads() throws Exception {
+        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
+        try (ConnectedPair pair =
+                new ConnectedPair(
+                        client -> client.option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
+                        server -> {})) {
+            assertThat(on(pair.client, () -> isToldWithinAWrite(pair.client))).isFalse();
+        }
+    }
+
+    private static boolean isToldWithinAWrite(RdmaChannel client) throws InterruptedException {
+        boolean[] isTold = {false};
+        client.pipeline()
+                .addLast(
+                        new ChannelInboundHandlerAdapter() {
+                            @Override
+                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+                                isTold[0] = true;
+                            }
+                        });
+        int length = HIGH - OVERHEAD;
+        ByteBuf almostFull = client.registeredBuffer(length).writeZero(length);
+        assertThat(ChannelInternals.of(client).tryWrite(almostFull, client.newPromise())).isTrue();
+        Thread other = new Thread(() -> client.write(Unpooled.wrappedBuffer(new byte[1])));
+        other.start();
+        other.join();
+        client.write(Unpooled.EMPTY_BUFFER);
+        return isTold[0];
     }
 
     /** Who is told of room that cancelled writes have left may flush, write and flush again. */

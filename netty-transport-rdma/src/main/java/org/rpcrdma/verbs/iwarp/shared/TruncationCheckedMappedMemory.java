@@ -161,8 +161,8 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
 
     /**
      * Ends a group of accesses. All of them have reached the memory when it returns, unless whoever has cut the file
-     * has also made it longer again and put the mark back, or has taken pages out of it, had no space for others, and
-     * then has made space again.
+     * has also made it longer again and put the mark back, or has taken pages out of it while there is no space for
+     * others: where a page that is written faults and one that is read does not, or space is made again at once.
      *
      * @throws LostMemoryException when that is not so; no error is pending then
      */
