@@ -196,9 +196,8 @@ final class UnbufferedSends {
             return;
         }
         boolean isFlushed = head != flushed;
-        boolean isHeld =
-                outbound.getUserDefinedWritability(
-                        HELD); // else it is the user's, and nobody is told
+        // Where the user has cleared the bit, nobody is told anyway.
+        boolean isHeld = outbound.getUserDefinedWritability(HELD);
         if (isHeld) {
             setWritability(false);
         }
