@@ -14,7 +14,6 @@
 #       --timeout SECONDS              default 300
 #       --out DIR                      what the job writes to /out comes back here (64 MiB at most)
 #       --memory MIB                   default 1536
-#       --cpus N                       default 1: an emulated CPU that waits for another one takes time of a real one
 #       --pid-file FILE                where QEMU writes its process id
 #       --input FILE                   what the job reads from standard input, a FIFO for example
 #       --wire FILE                    what crosses the network card of the guest, in the format of tcpdump
@@ -127,7 +126,7 @@ make_image() {
 # machine: QEMU, as the variables of run say. It ends when the guest powers off or reboots, when it is killed, or after the time limit. On
 # a busy host its emulated timer may be late for the kernel's check of it, and the kernel then gives up: no_timer_check.
 machine() {
-    timeout --foreground -k 5 "$timeout" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp "$cpus" -m "$memory" -nographic -no-reboot \
+    timeout --foreground -k 5 "$timeout" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m "$memory" -nographic -no-reboot \
         ${pid_file:+-pidfile "$pid_file"} -kernel "$image/vmlinuz" -initrd "$image/initrd" \
         -append "root=/dev/vda rw console=ttyS0 earlyprintk=ttyS0 quiet init=/lab/init net.ifnames=0 mitigations=off no_timer_check panic=1" \
         -drive "file=$image/root.img,if=virtio,format=raw,snapshot=on" \
@@ -156,14 +155,13 @@ build() {
 }
 
 run() {
-    local forward="" timeout=300 out="" memory=1536 cpus=1 job="" input=/dev/null pid_file="" wire=""
+    local forward="" timeout=300 out="" memory=1536 job="" input=/dev/null pid_file="" wire=""
     while [ $# -gt 0 ]; do
         case $1 in
         --forward) forward+=",hostfwd=tcp:127.0.0.1:${2%:*}-:${2#*:}" && shift 2 ;;
         --timeout) timeout=$2 && shift 2 ;;
         --out) out=$2 && shift 2 ;;
         --memory) memory=$2 && shift 2 ;;
-        --cpus) cpus=$2 && shift 2 ;;
         --pid-file) pid_file=$2 && shift 2 ;;
         --wire) wire=$2 && shift 2 ;;
         --input) input=$2 && shift 2 ;;

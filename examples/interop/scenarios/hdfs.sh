@@ -35,7 +35,7 @@ pids+=("$server_pid")
 if wait_says 180 "$work/server.log" '^READY' "$server_pid"; then
     check "our client writes into HDFS" \
         client nfs put --mount-port "$mount_port" "$work/job/sizes/f.1000001" "nfs://127.0.0.1:$port/ours"
-    start_guest hdfs "PORT=$port" "MOUNT_PORT=$mount_port" -- --cpus 2 --timeout 1500 --wire "$work/wire.pcap"
+    start_guest hdfs "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 1500 --wire "$work/wire.pcap"
     finish_guest
     check "our client reads what the kernel wrote" read_here sizes/f.20000000 "$work/job/sizes/f.20000000"
     echo end >&8

@@ -12,7 +12,7 @@ done >"$work/classes"
 mkdir -p "$work/job/classes"
 tar -C "$root/examples/target/test-classes" -cT "$work/classes" | tar -C "$work/job/classes" -x
 if start_server "$export_dir"; then
-    start_guest impaired "PORT=$port" "MOUNT_PORT=$mount_port" "PARTITION=$partition" -- --cpus 2 --timeout $((1200 + partition)) --memory 2048
+    start_guest impaired "PORT=$port" "MOUNT_PORT=$mount_port" "PARTITION=$partition" -- --timeout $((1200 + partition)) --memory 2048
     finish_guest
     grep -a '^   ' "$work/$guest.log" || true
     check "host: what the Linux client wrote has equal digests" diff <(digests "$export_dir/back") "$work/job/sizes.sha256"

@@ -15,7 +15,7 @@ if start_server "$export_dir" --highest-version 2; then
     check "ping in version 2" pings_in_version_2
 
     start_capture "$port"
-    start_guest kernel-client "PORT=$port" "MOUNT_PORT=$mount_port" -- --cpus 2 --timeout 1500
+    start_guest kernel-client "PORT=$port" "MOUNT_PORT=$mount_port" -- --timeout 1500
     finish_guest
     stop_capture
     check "host: what the client wrote has equal digests" diff <(digests "$export_dir/back") "$work/job/sizes.sha256"

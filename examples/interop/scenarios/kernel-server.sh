@@ -38,7 +38,7 @@ no_such_file() {
 }
 
 start_capture "$port"
-start_guest kernel-server -- --cpus 2 --timeout 1500 --forward "$port:20049" --forward "$mount_port:20048"
+start_guest kernel-server -- --timeout 1500 --forward "$port:20049" --forward "$mount_port:20048"
 if guest_says READY; then
     check "ping answers 400 times" client ping "127.0.0.1:$port" -c 400 --timeout 60
     cp "$work/check.log" "$work/ping.log"

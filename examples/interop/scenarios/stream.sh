@@ -31,7 +31,7 @@ java_program Rstream server "$port" >"$work/server.log" 2>&1 &
 server_pid=$!
 pids+=("$server_pid")
 if wait_says 60 "$work/server.log" '^READY' "$server_pid"; then
-    start_guest stream "PORT=$port" -- --cpus 2 --timeout 900 --wire "$work/wire.pcap" "${forwards[@]}"
+    start_guest stream "PORT=$port" -- --timeout 900 --wire "$work/wire.pcap" "${forwards[@]}"
     if guest_says READY; then
         # shellcheck disable=SC2086 # ports
         probe Rstream client $theirs $netcat
