@@ -45,7 +45,7 @@ class TruncationCheckedMappedMemory implements AutoCloseable {
 
     private final ByteBuffer probe = ByteBuffer.allocateDirect(Long.BYTES);
 
-    /** What a probe finds of a page that is lost. No peer knows it; memory has it by chance once in 2<sup>64</sup> times. */
+    /** What a probe has of a page that is lost. No peer knows it; memory has it by chance once in 2<sup>64</sup>. */
     private final long unread;
 
     private final int markAt;
