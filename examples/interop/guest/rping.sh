@@ -9,7 +9,7 @@ read -r -t 900 line
 i=0
 for port in $PORTS; do
     for size in 64 1439 4096 65535; do
-        check "rping pings our server: ${names[i]}, $size bytes" timeout 120 rping -c -a 10.0.2.2 -p "$port" -C 50 -S "$size" -V
+        check "rping pings our server: ${names[i]}, $size bytes" rpinged 120 -a 10.0.2.2 -p "$port" -C 50 -S "$size" -V
     done
     i=$((i + 1))
 done

@@ -76,7 +76,7 @@ peers() {
     if begin servers 3 program Programs Rping server $own:7175 -- Rstream server $own:7474 -- \
         Perftest server $(for i in "${!cases[@]}"; do echo $own:$((18615 + i)); done); then
         for size in 64 4096 65535; do
-            check "$DEVICE: rping pings our server, $size bytes" timeout 200 rping -c -a $own -p 7175 -C 20 -S $size -V
+            check "$DEVICE: rping pings our server, $size bytes" rpinged 200 -a $own -p 7175 -C 20 -S $size -V
         done
         streamed
         for i in "${!cases[@]}"; do
