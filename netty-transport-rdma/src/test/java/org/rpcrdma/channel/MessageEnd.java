@@ -4,7 +4,6 @@ package org.rpcrdma.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import java.util.ArrayDeque;
 import java.util.BitSet;
@@ -19,7 +18,7 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
  * One end of a simulated message channel. Each message has its number, and bytes that follow from it. Ends know each
  * other, so that none sends more messages than the other one has receives for.
  */
-final class MessageEnd extends ChannelInboundHandlerAdapter implements SimulatedEnd<MessageEnd> {
+final class MessageEnd extends SimulatedEnd<MessageEnd> {
 
     /** Bytes of the longest message. */
     static final int MOST_BYTES = 1024;
@@ -34,8 +33,6 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
     private record Written(ChannelPromise promise, int number) {}
 
     private final RdmaChannel channel;
-    private final String name;
-    private final SimulatedNetwork network;
     private final Random random;
     private final int window;
     private final int base;
@@ -48,7 +45,6 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
 
     private final BitSet arrived = new BitSet();
 
-    private MessageEnd peer;
     private int nextNumber;
     private int writes;
     private int flushedWrites;
@@ -64,8 +60,6 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
     private boolean isClosed;
     private boolean isToldOfRoom = true;
     private Throwable failure;
-    private Throwable told;
-    private String wrong;
 
     MessageEnd(
             RdmaChannel channel,
@@ -73,19 +67,12 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
             SimulatedNetwork network,
             Random random,
             int receiveDepth) {
+        super(channel, name, network);
         this.channel = channel;
-        this.name = name;
-        this.network = network;
         this.random = random;
         window = receiveDepth - receiveDepth / 8;
         base = random.nextInt(1 << 20) << 10;
         isUnbuffered = random.nextInt(3) == 0;
-    }
-
-    @Override
-    public void pair(MessageEnd other) {
-        peer = other;
-        other.peer = this;
     }
 
     // ------------------------------------------------------------------ what it does
@@ -213,11 +200,6 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
         nested--;
     }
 
-    /** Stops and resumes reading. */
-    void setReading(boolean isReading) {
-        channel.config().setAutoRead(isReading);
-    }
-
     /** Does nothing more, but reads. */
     void rest() {
         isResting = true;
@@ -244,11 +226,6 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
     // ------------------------------------------------------------------ what has become of it
 
     @Override
-    public boolean isOpen() {
-        return channel.isOpen();
-    }
-
-    @Override
     public boolean isSettled() {
         settle();
         return open.isEmpty() && isFinished;
@@ -260,7 +237,8 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
         return endedWrites >= flushedWrites;
     }
 
-    private void settle() {
+    @Override
+    void settle() {
         while (!open.isEmpty() && open.peek().promise.isDone()) {
             ChannelPromise promise = open.poll().promise;
             endedWrites++;
@@ -288,14 +266,6 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
 
     private long mostRoom() {
         return channel.config().getWriteBufferHighWaterMark() + 1L;
-    }
-
-    @Override
-    public void check() {
-        settle();
-        if (wrong != null) {
-            throw new AssertionError(this + " " + wrong);
-        }
     }
 
     @Override
@@ -347,14 +317,8 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
     }
 
     @Override
-    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        told = cause;
-        network.note(this + " is told of " + cause);
-    }
-
-    @Override
     public String state() {
-        return name
+        return this
                 + ": written "
                 + nextNumber
                 + ", cancelled "
@@ -377,10 +341,5 @@ final class MessageEnd extends ChannelInboundHandlerAdapter implements Simulated
                 + isClosed
                 + ", told of: "
                 + told;
-    }
-
-    @Override
-    public String toString() {
-        return name;
     }
 }

@@ -149,7 +149,7 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
         int before = ends.size();
         ChannelFuture connected = bootstrap.connect(ADDRESS);
         expect("the client is connected", () -> connected.isDone() && ends.size() == before + 2);
-        ends.get(before).pair(ends.get(before + 1));
+        SimulatedEnd.pair(ends.get(before), ends.get(before + 1));
     }
 
     private void fault() {

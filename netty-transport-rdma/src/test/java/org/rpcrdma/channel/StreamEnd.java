@@ -7,7 +7,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import java.net.InetSocketAddress;
@@ -20,8 +19,7 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
  * One end of a simulated stream. The value of each byte follows from the connection, the direction and its position, so
  * that any can be checked alone, and bytes of another stream are seen.
  */
-public final class StreamEnd extends ChannelInboundHandlerAdapter
-        implements SimulatedEnd<StreamEnd> {
+public final class StreamEnd extends SimulatedEnd<StreamEnd> {
 
     /** Half of what a close waits at most. */
     private static final long MOST_CLOSE_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -29,15 +27,12 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
     /** A promise and the positions of its bytes. */
     private record Promised(ChannelFuture promise, long start, long end) {}
 
-    private final String name;
-    private final SimulatedNetwork network;
     private final Channel channel;
     private final boolean isServer;
 
     /** Those that have not succeeded, in their order. */
     private final Deque<Promised> promises = new ArrayDeque<>();
 
-    private StreamEnd peer;
     private long written;
     private long received;
 
@@ -46,7 +41,6 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
 
     private int failed;
     private Throwable failure;
-    private Throwable told;
     private boolean isFinished;
     private boolean isClosed;
     private long closeNanos;
@@ -54,20 +48,17 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
     private boolean isAborted;
     private boolean hasSeenEnd;
     private boolean isDeceived;
-    private String wrong;
 
     /** Of a channel that is to be added to its pipeline. */
     public StreamEnd(Channel channel, String name, SimulatedNetwork network) {
+        super(channel, name, network);
         this.channel = channel;
-        this.name = name;
-        this.network = network;
         isServer = channel.parent() != null;
     }
 
-    @Override
+    /** Names both ends of a connection to each other. */
     public void pair(StreamEnd other) {
-        peer = other;
-        other.peer = this;
+        pair(this, other);
     }
 
     /** The other end lies: whatever comes of it is right, but for what it leaves behind. */
@@ -112,11 +103,6 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
         return peer != null;
     }
 
-    @Override
-    public boolean isOpen() {
-        return channel.isOpen();
-    }
-
     /** {@return whether bytes can be written} */
     public boolean isActive() {
         return channel.isActive() && !isFinished && !isClosed;
@@ -152,11 +138,6 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
     /** Flushes what was written. */
     public void flush() {
         channel.flush();
-    }
-
-    /** Reads, or leaves what arrives to the buffers of the transport. */
-    public void setReading(boolean isReading) {
-        channel.config().setAutoRead(isReading);
     }
 
     /** Shuts the output down behind all that was written, and reads the rest of the input. */
@@ -206,7 +187,8 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
         return promises.isEmpty();
     }
 
-    private void settle() {
+    @Override
+    void settle() {
         while (!promises.isEmpty() && promises.peek().promise.isDone()) {
             Promised one = promises.poll();
             if (!one.promise.isSuccess()) {
@@ -275,14 +257,6 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
         }
     }
 
-    @Override
-    public void check() {
-        settle();
-        if (wrong != null) {
-            throw new AssertionError(this + " " + wrong);
-        }
-    }
-
     /**
      * Checks that nothing that it wanted has failed.
      *
@@ -337,14 +311,8 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
     }
 
     @Override
-    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        told = cause;
-        network.note(this + " is told of " + cause);
-    }
-
-    @Override
     public String state() {
-        return name
+        return this
                 + ": written "
                 + written
                 + ", received "
@@ -356,10 +324,5 @@ public final class StreamEnd extends ChannelInboundHandlerAdapter
                 + failed
                 + " failed, open: "
                 + channel.isOpen();
-    }
-
-    @Override
-    public String toString() {
-        return name;
     }
 }
