@@ -8,6 +8,7 @@ import static org.rpcrdma.channel.ConnectedPair.on;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
@@ -19,6 +20,7 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -40,13 +42,11 @@ class UnbufferedSendsTest {
     private UnbufferedSends sends;
     private final EmbeddedChannel channel =
             new EmbeddedChannel(
-                    new ChannelInboundHandlerAdapter() {
-                        @Override
-                        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-                            writable.add(sends.isWritable() && ctx.channel().isWritable());
-                            whenTold.run();
-                        }
-                    });
+                    whenWritabilityChanges(
+                            ctx -> {
+                                writable.add(sends.isWritable() && ctx.channel().isWritable());
+                                whenTold.run();
+                            }));
     private final ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
 
     @BeforeEach
@@ -287,20 +287,18 @@ class UnbufferedSendsTest {
         assertThat(cancelled.cancel(false)).isTrue();
         client.pipeline()
                 .addLast(
-                        new ChannelInboundHandlerAdapter() {
-                            @Override
-                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-                                for (int i = 0; i < 7; i++) {
-                                    ByteBuf one = client.registeredBuffer(1).writeZero(1);
-                                    sent.add(client.newPromise());
-                                    assertThat(
-                                                    ChannelInternals.of(client)
-                                                            .tryWrite(one, sent.get(i)))
-                                            .isTrue();
-                                }
-                                ctx.pipeline().remove(this);
-                            }
-                        });
+                        whenWritabilityChanges(
+                                ctx -> {
+                                    for (int i = 0; i < 7; i++) {
+                                        ByteBuf one = client.registeredBuffer(1).writeZero(1);
+                                        sent.add(client.newPromise());
+                                        assertThat(
+                                                        ChannelInternals.of(client)
+                                                                .tryWrite(one, sent.get(i)))
+                                                .isTrue();
+                                    }
+                                    ctx.pipeline().remove(ctx.handler());
+                                }));
         client.flush();
         return sent.size() == 7;
     }
@@ -321,12 +319,10 @@ class UnbufferedSendsTest {
         boolean[] isTold = {false};
         client.pipeline()
                 .addLast(
-                        new ChannelInboundHandlerAdapter() {
-                            @Override
-                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-                                isTold[0] = true;
-                            }
-                        });
+                        whenWritabilityChanges(
+                                ctx -> {
+                                    isTold[0] = true;
+                                }));
         int length = HIGH - OVERHEAD;
         ByteBuf almostFull = client.registeredBuffer(length).writeZero(length);
         assertThat(ChannelInternals.of(client).tryWrite(almostFull, client.newPromise())).isTrue();
@@ -373,24 +369,24 @@ class UnbufferedSendsTest {
         cancelled.forEach(promise -> promise.cancel(false));
         client.pipeline()
                 .addLast(
-                        new ChannelInboundHandlerAdapter() {
-                            @Override
-                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-                                if (!client.isWritable()) {
-                                    return;
-                                }
-                                ctx.pipeline().remove(this);
-                                client.flush();
-                                for (int i = 1; i <= 2; i++) {
-                                    ByteBuf one = client.registeredBuffer(1).writeByte(i);
-                                    ChannelPromise promise = client.newPromise();
-                                    sent.add(promise);
-                                    assertThat(ChannelInternals.of(client).tryWrite(one, promise))
-                                            .isTrue();
-                                }
-                                client.flush();
-                            }
-                        });
+                        whenWritabilityChanges(
+                                ctx -> {
+                                    if (!client.isWritable()) {
+                                        return;
+                                    }
+                                    ctx.pipeline().remove(ctx.handler());
+                                    client.flush();
+                                    for (int i = 1; i <= 2; i++) {
+                                        ByteBuf one = client.registeredBuffer(1).writeByte(i);
+                                        ChannelPromise promise = client.newPromise();
+                                        sent.add(promise);
+                                        assertThat(
+                                                        ChannelInternals.of(client)
+                                                                .tryWrite(one, promise))
+                                                .isTrue();
+                                    }
+                                    client.flush();
+                                }));
         client.flush();
         return true;
     }
@@ -416,12 +412,19 @@ class UnbufferedSendsTest {
         assertThat(ChannelInternals.of(client).tryWrite(full, client.newPromise())).isTrue();
         client.pipeline()
                 .addLast(
-                        new ChannelInboundHandlerAdapter() {
-                            @Override
-                            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-                                ctx.close();
-                            }
-                        });
+                        whenWritabilityChanges(
+                                ctx -> {
+                                    ctx.close();
+                                }));
         return client.write(late);
+    }
+
+    private static ChannelHandler whenWritabilityChanges(Consumer<ChannelHandlerContext> action) {
+        return new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+                action.accept(ctx);
+            }
+        };
     }
 }
