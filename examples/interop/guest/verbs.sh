@@ -34,7 +34,7 @@ program() {
     local class=org.rpcrdma.examples.interop.$1
     shift
     cd /job && . guest/java.sh
-    options+=($program_options --enable-native-access=ALL-UNNAMED -Dorg.rpcrdma.provider=$PROVIDER)
+    options+=($program_options -Dorg.rpcrdma.provider=$PROVIDER)
     [ $DEVICE = siw ] || options+=(-Drpcrdma.interop.iwarp=false)
     exec "${java[@]}" "${options[@]}" -cp rpcrdma.jar:interop.jar "$class" "$@"
 }

@@ -17,7 +17,9 @@ import org.rpcrdma.verbs.WorkStatus;
 /** One end of a connection; works on one thread, which polls while it waits. What it waits for in vain is an error. */
 final class PolledEnd implements QueuePairHandler {
 
-    private static final long TIMEOUT_NANOS = 60_000_000_000L;
+    /** By far more than a machine that emulates another one takes beside others. */
+    private static final long TIMEOUT_NANOS = 120_000_000_000L;
+
     private static final long PAUSE_NANOS = 100_000_000L;
     private static final long RECEIVE = 1;
     private static final long WORK = 2;
@@ -26,6 +28,7 @@ final class PolledEnd implements QueuePairHandler {
     private final Deque<Integer> received = new ArrayDeque<>();
     private QueuePair pair;
     private int completed;
+    private int taken;
     private boolean connected;
     private boolean disconnected;
     private Throwable refusal;
@@ -115,6 +118,7 @@ final class PolledEnd implements QueuePairHandler {
     /** Awaits the next message and returns its length. */
     int take() {
         await("message", () -> !received.isEmpty());
+        taken++;
         return received.remove();
     }
 
@@ -130,16 +134,23 @@ final class PolledEnd implements QueuePairHandler {
     }
 
     void await(String what, BooleanSupplier condition) {
-        await(context, what, () -> failure != null || condition.getAsBoolean());
+        Report.holds(
+                isMet(context, () -> failure != null || condition.getAsBoolean()),
+                "no %s came after %d messages, %d Sends, Writes and Reads"
+                        .formatted(what, taken, completed));
         Report.holds(failure == null, failure);
     }
 
     static void await(EventLoopVerbsContext context, String what, BooleanSupplier condition) {
+        Report.holds(isMet(context, condition), "no " + what + " came");
+    }
+
+    private static boolean isMet(EventLoopVerbsContext context, BooleanSupplier condition) {
         long deadline = System.nanoTime() + TIMEOUT_NANOS;
-        while (!condition.getAsBoolean()) {
-            Report.holds(System.nanoTime() - deadline < 0, "no " + what + " came");
+        while (!condition.getAsBoolean() && System.nanoTime() - deadline < 0) {
             context.poll(16);
         }
+        return condition.getAsBoolean();
     }
 
     void disconnect() {
