@@ -29,13 +29,14 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     /** So deep handlers act within what they are told of. */
     private static final int MOST_NESTED = 3;
 
-    /** A write, in the order of all. */
-    private record Written(ChannelPromise promise, int number) {}
+    /** A write, in the order of all; {@code placed} is that of an RDMA Write. */
+    private record Written(ChannelPromise promise, int number, MessageEndMemory.Write placed) {}
 
     private final RdmaChannel channel;
     private final Random random;
     private final int window;
     private final int base;
+    private final boolean hasMemory;
 
     /** Writes that have not ended, and those behind them. */
     private final Deque<Written> open = new ArrayDeque<>();
@@ -44,6 +45,9 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     private final BitSet cancelled = new BitSet();
 
     private final BitSet arrived = new BitSet();
+
+    /** {@code null} when the channel is not active, or the peer does without. */
+    private MessageEndMemory memory;
 
     private int nextNumber;
     private int writes;
@@ -66,11 +70,13 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
             String name,
             SimulatedNetwork network,
             Random random,
-            int receiveDepth) {
+            int receiveDepth,
+            boolean hasMemory) {
         super(channel, name, network);
         this.channel = channel;
         this.random = random;
         window = receiveDepth - receiveDepth / 8;
+        this.hasMemory = hasMemory;
         base = random.nextInt(1 << 20) << 10;
         isUnbuffered = random.nextInt(3) == 0;
     }
@@ -99,6 +105,10 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
         if (isResting) {
             return;
         }
+        if (hasMemory && random.nextInt(4) == 0) {
+            actOnMemory();
+            return;
+        }
         int way = isUnbuffered && random.nextInt(10) != 0 ? 4 : 0;
         switch (way + random.nextInt(16)) {
             case 0 -> write(Unpooled.EMPTY_BUFFER);
@@ -108,6 +118,18 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
             case 6, 7, 8 -> flush();
             case 9 -> flushCancelled();
             default -> send(true);
+        }
+    }
+
+    private void actOnMemory() {
+        if (memory == null || peer == null || peer.memory == null) {
+            return;
+        }
+        switch (random.nextInt(5)) {
+            case 0 -> memory.offer();
+            case 1, 2 -> sendWithInvalidate();
+            case 3 -> read();
+            default -> place();
         }
     }
 
@@ -122,22 +144,60 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
 
     /** A message for which the peer has a receive. */
     private void send(boolean isUnbuffered) {
-        int inFlight = nextNumber - cancelled.cardinality() - peer.arrived.cardinality();
-        if (inFlight >= window) {
+        if (!mayItSend()) {
             return;
         }
         int number = nextNumber++;
-        int length = Integer.BYTES + random.nextInt(random.nextInt(MOST_BYTES) + 1);
-        length = Math.min(length, MOST_BYTES);
-        ByteBuf message = isUnbuffered ? channel.registeredBuffer(length) : Unpooled.buffer(length);
-        message.writeInt(base + number);
-        while (message.readableBytes() < length) {
-            message.writeByte(at(base + number, message.readableBytes()));
-        }
+        ByteBuf message = message(number, isUnbuffered);
         ChannelPromise promise = written(number);
         if (!isUnbuffered || !ChannelInternals.of(channel).tryWrite(message, promise)) {
             channel.write(message, promise);
         }
+    }
+
+    private void sendWithInvalidate() {
+        if (mayItSend() && peer.memory.offers()) {
+            int number = nextNumber++;
+            ByteBuf message = message(number, random.nextBoolean());
+            channel.write(peer.memory.invalidating(message, number), written(number));
+        }
+    }
+
+    private boolean mayItSend() {
+        return nextNumber - cancelled.cardinality() - peer.arrived.cardinality() < window;
+    }
+
+    private ByteBuf message(int number, boolean isRegistered) {
+        int length = Integer.BYTES + random.nextInt(random.nextInt(MOST_BYTES) + 1);
+        length = Math.min(length, MOST_BYTES);
+        ByteBuf message = isRegistered ? channel.registeredBuffer(length) : Unpooled.buffer(length);
+        message.writeInt(base + number);
+        while (message.readableBytes() < length) {
+            message.writeByte(at(base + number, message.readableBytes()));
+        }
+        return message;
+    }
+
+    /** An RDMA Read. */
+    private void read() {
+        int length = 1 + random.nextInt(random.nextInt(MOST_BYTES) + 1);
+        int position = MessageEndMemory.position(random, length);
+        ByteBuf sink = channel.registeredBuffer(length).writeZero(length);
+        ChannelPromise promise = written(NONE);
+        promise.addListener(
+                ended -> {
+                    if (ended.isSuccess() && !MessageEndMemory.isRead(sink, position)) {
+                        wrong = "has read other bytes than there are";
+                    }
+                    sink.release();
+                });
+        channel.write(peer.memory.read(sink.retain(), position), promise);
+    }
+
+    /** An RDMA Write. */
+    private void place() {
+        MessageEndMemory.Write placed = peer.memory.nextWrite(nextNumber);
+        channel.write(peer.memory.work(placed), written(NONE, placed));
     }
 
     private static byte at(int number, int position) {
@@ -149,9 +209,13 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     }
 
     private ChannelPromise written(int number) {
+        return written(number, null);
+    }
+
+    private ChannelPromise written(int number, MessageEndMemory.Write placed) {
         ChannelPromise promise = channel.newPromise();
         writes++;
-        open.add(new Written(promise, number));
+        open.add(new Written(promise, number, placed));
         promise.addListener(ended -> react());
         return promise;
     }
@@ -165,12 +229,24 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     }
 
     private void cancel(Written one) {
-        boolean isMessage = one.number != NONE && !one.promise.isDone();
-        if (isMessage) {
-            cancelled.set(one.number); // before anybody is told
+        boolean isOpen = !one.promise.isDone();
+        if (isOpen) {
+            setCancelled(one, true); // before anybody is told
         }
-        if (!one.promise.cancel(false) && isMessage) {
-            cancelled.clear(one.number);
+        if (!one.promise.cancel(false)) {
+            if (isOpen) {
+                setCancelled(one, false);
+            }
+        } else if (one.number != NONE && peer.memory != null) {
+            peer.memory.keepsValid(one.number);
+        }
+    }
+
+    private void setCancelled(Written one, boolean isCancelled) {
+        if (one.number != NONE) {
+            cancelled.set(one.number, isCancelled);
+        } else if (one.placed != null) {
+            one.placed.isCancelled = isCancelled;
         }
     }
 
@@ -255,6 +331,7 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     @Override
     public boolean hasAll() {
         return arrived.cardinality() + peer.cancelled.cardinality() == peer.nextNumber
+                && (memory == null || memory.hasAll())
                 && isToldOfRoom
                 && channel.isWritable()
                 && room() == mostRoom();
@@ -302,6 +379,10 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
             wrong = "reads message " + number + " without " + missing;
         }
         arrived.set(number);
+        String missed = memory == null ? null : memory.arrived(number);
+        if (missed != null) {
+            wrong = missed;
+        }
         react();
     }
 
@@ -312,8 +393,19 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     }
 
     @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        if (hasMemory) {
+            memory = new MessageEndMemory(channel);
+        }
+    }
+
+    @Override
     public void channelInactive(ChannelHandlerContext ctx) {
         network.note(this + " is closed");
+        if (memory != null) {
+            memory.release();
+            memory = null;
+        }
     }
 
     @Override

@@ -11,7 +11,8 @@ import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 /**
  * A history of message channels without a codec: both ends write past Netty's outbound buffer and into it, cancel,
  * flush, close, and do all of this also when they are told of water marks and of writes that are complete. What was
- * flushed is sent without another flush; what was cancelled is not; all else arrives once and in order.
+ * flushed is sent without another flush; what was cancelled is not; all else arrives once and in order. In half of them
+ * they also read, write and invalidate memory of each other, in order with the messages.
  */
 public final class MessageSimulation extends PairSimulation<MessageEnd> {
 
@@ -19,11 +20,13 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
 
     private final boolean hasCloses;
     private final int receiveDepth;
+    private final boolean hasMemory;
 
     /** A history that has not begun. */
     public MessageSimulation(SimulatedNetwork network) {
         super(network, RdmaServerChannel.class, RdmaChannel.class);
         hasCloses = random.nextInt(4) == 0;
+        hasMemory = network.seed() % 2 != 0;
         receiveDepth = 2 + random.nextInt(random.nextBoolean() ? 12 : 64);
     }
 
@@ -35,7 +38,12 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
     @Override
     MessageEnd end(Channel channel, String name) {
         return new MessageEnd(
-                (RdmaChannel) channel, name, network, new Random(random.nextLong()), receiveDepth);
+                (RdmaChannel) channel,
+                name,
+                network,
+                new Random(random.nextLong()),
+                receiveDepth,
+                hasMemory);
     }
 
     @Override
