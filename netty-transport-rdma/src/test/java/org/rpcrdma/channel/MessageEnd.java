@@ -29,8 +29,24 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     /** So deep handlers act within what they are told of. */
     private static final int MOST_NESTED = 3;
 
-    /** A write, in the order of all; {@code placed} is that of an RDMA Write. */
-    private record Written(ChannelPromise promise, int number, MessageEndMemory.Write placed) {}
+    /** A write, in the order of all. */
+    private static final class Written {
+
+        final ChannelPromise promise;
+        final int number;
+
+        /** Of an RDMA Write. */
+        final MessageEndMemory.Write placed;
+
+        /** Whether the channel has not taken it, and others behind it nevertheless: its host has no memory. */
+        boolean isRefused;
+
+        Written(ChannelPromise promise, int number, MessageEndMemory.Write placed) {
+            this.promise = promise;
+            this.number = number;
+            this.placed = placed;
+        }
+    }
 
     private final RdmaChannel channel;
     private final Random random;
@@ -93,12 +109,17 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
 
     /** Does so many things in one task. */
     void act(int actions) {
-        execute(
-                () -> {
-                    for (int i = 0; i < actions; i++) {
-                        act();
-                    }
-                });
+        execute(() -> tryAct(actions));
+    }
+
+    private void tryAct(int actions) {
+        try {
+            for (int i = 0; i < actions; i++) {
+                act();
+            }
+        } catch (RuntimeException | Error e) {
+            wrong = "fails by " + e; // Netty logs it, and goes on
+        }
     }
 
     private void act() {
@@ -144,60 +165,77 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
 
     /** A message for which the peer has a receive. */
     private void send(boolean isUnbuffered) {
-        if (!mayItSend()) {
+        ByteBuf message = nextMessage(isUnbuffered);
+        if (message == null) {
             return;
         }
-        int number = nextNumber++;
-        ByteBuf message = message(number, isUnbuffered);
-        ChannelPromise promise = written(number);
-        if (!isUnbuffered || !ChannelInternals.of(channel).tryWrite(message, promise)) {
-            channel.write(message, promise);
+        Written one = written(nextNumber++, null);
+        if (!isUnbuffered || !ChannelInternals.of(channel).tryWrite(message, one.promise)) {
+            write(message, one);
         }
     }
 
     private void sendWithInvalidate() {
-        if (mayItSend() && peer.memory.offers()) {
+        ByteBuf message = peer.memory.offers() ? nextMessage(random.nextBoolean()) : null;
+        if (message != null) {
             int number = nextNumber++;
-            ByteBuf message = message(number, random.nextBoolean());
-            channel.write(peer.memory.invalidating(message, number), written(number));
+            write(peer.memory.invalidating(message, number), written(number, null));
         }
     }
 
-    private boolean mayItSend() {
-        return nextNumber - cancelled.cardinality() - peer.arrived.cardinality() < window;
-    }
-
-    private ByteBuf message(int number, boolean isRegistered) {
+    /** {@code null} when there are as many in flight as the peer has receives, or there is no memory. */
+    private ByteBuf nextMessage(boolean isRegistered) {
+        int inFlight = nextNumber - cancelled.cardinality() - peer.arrived.cardinality();
+        if (inFlight >= window) {
+            return null;
+        }
         int length = Integer.BYTES + random.nextInt(random.nextInt(MOST_BYTES) + 1);
         length = Math.min(length, MOST_BYTES);
-        ByteBuf message = isRegistered ? channel.registeredBuffer(length) : Unpooled.buffer(length);
-        message.writeInt(base + number);
-        while (message.readableBytes() < length) {
-            message.writeByte(at(base + number, message.readableBytes()));
+        ByteBuf message = isRegistered ? registered(length) : Unpooled.buffer(length);
+        if (message != null) {
+            int number = base + nextNumber;
+            message.writeInt(number);
+            while (message.readableBytes() < length) {
+                message.writeByte(at(number, message.readableBytes()));
+            }
         }
         return message;
+    }
+
+    /** {@code null} when the host has no memory. */
+    private ByteBuf registered(int length) {
+        try {
+            return channel.registeredBuffer(length);
+        } catch (IllegalStateException | OutOfMemoryError e) {
+            network.note(this + " has no memory: " + e);
+            return null;
+        }
     }
 
     /** An RDMA Read. */
     private void read() {
         int length = 1 + random.nextInt(random.nextInt(MOST_BYTES) + 1);
         int position = MessageEndMemory.position(random, length);
-        ByteBuf sink = channel.registeredBuffer(length).writeZero(length);
-        ChannelPromise promise = written(NONE);
-        promise.addListener(
+        ByteBuf sink = registered(length);
+        if (sink == null) {
+            return;
+        }
+        sink.writeZero(length);
+        Written one = written(NONE, null);
+        one.promise.addListener(
                 ended -> {
                     if (ended.isSuccess() && !MessageEndMemory.isRead(sink, position)) {
                         wrong = "has read other bytes than there are";
                     }
                     sink.release();
                 });
-        channel.write(peer.memory.read(sink.retain(), position), promise);
+        write(peer.memory.read(sink.retain(), position), one);
     }
 
     /** An RDMA Write. */
     private void place() {
         MessageEndMemory.Write placed = peer.memory.nextWrite(nextNumber);
-        channel.write(peer.memory.work(placed), written(NONE, placed));
+        write(peer.memory.work(placed), written(NONE, placed));
     }
 
     private static byte at(int number, int position) {
@@ -205,19 +243,24 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     }
 
     private void write(Object message) {
-        channel.write(message, written(NONE));
+        write(message, written(NONE, null));
     }
 
-    private ChannelPromise written(int number) {
-        return written(number, null);
-    }
-
-    private ChannelPromise written(int number, MessageEndMemory.Write placed) {
-        ChannelPromise promise = channel.newPromise();
+    private Written written(int number, MessageEndMemory.Write placed) {
+        Written one = new Written(channel.newPromise(), number, placed);
         writes++;
-        open.add(new Written(promise, number, placed));
-        promise.addListener(ended -> react());
-        return promise;
+        open.add(one);
+        one.promise.addListener(ended -> react());
+        return one;
+    }
+
+    private void write(Object message, Written one) {
+        channel.write(message, one.promise);
+        if (one.promise.cause() != null && !one.promise.isCancelled() && channel.isOpen()) {
+            one.isRefused = true;
+            setCancelled(one, true);
+            keepValid(one);
+        }
     }
 
     /** Any of the last writes. */
@@ -237,8 +280,15 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
             if (isOpen) {
                 setCancelled(one, false);
             }
-        } else if (one.number != NONE && peer.memory != null) {
-            peer.memory.keepsValid(one.number);
+        } else {
+            keepValid(one);
+        }
+    }
+
+    /** It invalidates nothing. */
+    private void keepValid(Written one) {
+        if (one.number != NONE && peer != null && peer.memory != null) {
+            peer.memory.keepValid(one.number);
         }
     }
 
@@ -266,13 +316,7 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
             return;
         }
         nested++;
-        try {
-            for (int i = random.nextInt(4); i >= 0; i--) {
-                act();
-            }
-        } catch (RuntimeException | Error e) {
-            wrong = "fails by " + e; // Netty logs it, and goes on
-        }
+        tryAct(1 + random.nextInt(4));
         nested--;
     }
 
@@ -316,13 +360,14 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     @Override
     void settle() {
         while (!open.isEmpty() && open.peek().promise.isDone()) {
-            ChannelPromise promise = open.poll().promise;
+            Written one = open.poll();
+            ChannelPromise promise = one.promise;
             endedWrites++;
             if (promise.isSuccess()) {
                 if (failure != null && wrong == null) {
                     wrong = "is told that a message was sent behind one that was not";
                 }
-            } else if (!promise.isCancelled()) {
+            } else if (!promise.isCancelled() && !one.isRefused) {
                 failure = promise.cause();
             }
         }
@@ -395,7 +440,7 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
         if (hasMemory) {
-            memory = new MessageEndMemory(channel);
+            memory = MessageEndMemory.of(channel);
         }
     }
 

@@ -3,6 +3,7 @@ package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.util.ReferenceCountUtil;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -59,17 +60,33 @@ final class MessageEndMemory {
     /** By the number of the peer's message that invalidates it. */
     private final Map<Integer, Integer> invalidations = new HashMap<>();
 
-    MessageEndMemory(RdmaChannel channel) {
+    private MessageEndMemory(RdmaChannel channel, ByteBuf source, ByteBuf target) {
         this.channel = channel;
-        source = channel.registeredBuffer(READABLE);
-        while (source.isWritable()) {
-            source.writeByte(at(source.writerIndex()));
-        }
-        target = channel.registeredBuffer(SLOTS * Long.BYTES).writeZero(SLOTS * Long.BYTES);
+        this.source = source;
+        this.target = target;
         sourceHandle = channel.expose(source, 0, READABLE, RemoteAccess.READ);
         sourceOffset = channel.exposedOffset(sourceHandle);
         targetHandle = channel.expose(target, 0, SLOTS * Long.BYTES, RemoteAccess.WRITE);
         targetOffset = channel.exposedOffset(targetHandle);
+    }
+
+    /** {@return memory of a channel that is active} {@code null} when its host has none. */
+    static MessageEndMemory of(RdmaChannel channel) {
+        ByteBuf source = null;
+        ByteBuf target = null;
+        try {
+            source = channel.registeredBuffer(READABLE);
+            while (source.isWritable()) {
+                source.writeByte(at(source.writerIndex()));
+            }
+            target = channel.registeredBuffer(SLOTS * Long.BYTES);
+            target.writeZero(SLOTS * Long.BYTES);
+            return new MessageEndMemory(channel, source, target);
+        } catch (IllegalStateException | OutOfMemoryError e) {
+            ReferenceCountUtil.release(source);
+            ReferenceCountUtil.release(target);
+            return null;
+        }
     }
 
     private static byte at(int position) {
@@ -79,10 +96,15 @@ final class MessageEndMemory {
     /** Offers one more handle to be invalidated. */
     void offer() {
         if (channel.isActive() && offered.size() < MOST_OFFERED) {
-            ByteBuf buffer = channel.registeredBuffer(INVALIDATABLE);
-            int handle = channel.expose(buffer, 0, INVALIDATABLE, RemoteAccess.WRITE);
-            offered.put(handle, buffer);
-            valid.add(handle);
+            ByteBuf buffer = null;
+            try {
+                buffer = channel.registeredBuffer(INVALIDATABLE);
+                int handle = channel.expose(buffer, 0, INVALIDATABLE, RemoteAccess.WRITE);
+                offered.put(handle, buffer);
+                valid.add(handle);
+            } catch (IllegalStateException | OutOfMemoryError e) {
+                ReferenceCountUtil.release(buffer); // the host fails
+            }
         }
     }
 
@@ -101,7 +123,7 @@ final class MessageEndMemory {
     }
 
     /** The message with that number was cancelled. */
-    void keepsValid(int number) {
+    void keepValid(int number) {
         Integer handle = invalidations.remove(number);
         if (handle != null) {
             valid.add(handle);

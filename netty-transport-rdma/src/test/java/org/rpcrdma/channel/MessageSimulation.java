@@ -18,13 +18,32 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
 
     private static final int MOST_ACTIONS = 12;
 
+    /** Hosts of a user, which fail. */
+    public interface Hosts {
+
+        /** {@return an event loop of a host of its own} */
+        RdmaEventLoopGroup group(Random random);
+
+        /** All are connected: some host may fail from now on. */
+        void beginFaults(Random random);
+    }
+
+    /** {@code null} for hosts that do not fail. */
+    private final Hosts hosts;
+
     private final boolean hasCloses;
     private final int receiveDepth;
     private final boolean hasMemory;
 
     /** A history that has not begun. */
     public MessageSimulation(SimulatedNetwork network) {
+        this(network, null);
+    }
+
+    /** A history, with hosts of the caller's, that has not begun. */
+    public MessageSimulation(SimulatedNetwork network, Hosts hosts) {
         super(network, RdmaServerChannel.class, RdmaChannel.class);
+        this.hosts = hosts;
         hasCloses = random.nextInt(4) == 0;
         hasMemory = network.seed() % 2 != 0;
         receiveDepth = 2 + random.nextInt(random.nextBoolean() ? 12 : 64);
@@ -32,7 +51,19 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
 
     @Override
     boolean isComplete() {
-        return super.isComplete() && !hasCloses;
+        return super.isComplete() && !hasCloses && hosts == null;
+    }
+
+    @Override
+    RdmaEventLoopGroup group() {
+        return hosts == null ? super.group() : hosts.group(random);
+    }
+
+    @Override
+    void beginFaults() {
+        if (hosts != null) {
+            hosts.beginFaults(random);
+        }
     }
 
     @Override

@@ -96,6 +96,7 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
             groups.add(group);
             connect(group);
         }
+        beginFaults();
         for (int i = 10 + random.nextInt(60); i > 0; i--) {
             act(ends.get(random.nextInt(ends.size())));
             network.run(random.nextInt(80));
@@ -120,10 +121,14 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
         expect("all event loops end", () -> network.threadCount() == 0);
     }
 
+    /** Called when all are connected. */
+    void beginFaults() {}
+
     /** Called when all has been done but for the end. */
     void beforeTheEnd(List<E> all) {}
 
-    private RdmaEventLoopGroup group() {
+    /** {@return an event loop of its own} */
+    RdmaEventLoopGroup group() {
         return SimulatedGroups.single(
                 network.executor(),
                 network.provider(IwarpConfig.defaults()),

@@ -84,8 +84,7 @@ final class SimulatedHost {
                 random);
     }
 
-    private SimulatedHost(
-            SimulatedNetwork network, SimulatedDevice kind, String name, Random random) {
+    SimulatedHost(SimulatedNetwork network, SimulatedDevice kind, String name, Random random) {
         this.network = network;
         this.kind = kind;
         this.name = name;
