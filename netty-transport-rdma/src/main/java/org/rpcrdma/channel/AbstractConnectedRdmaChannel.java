@@ -153,6 +153,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Starts the data path of a new queue pair. */
     final void begin(QueuePair made) {
+        path = null; // that of a queue pair before it, when the heap is exhausted now
         path = newDataPath(made);
         path.begin();
     }
@@ -185,15 +186,27 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
         @Override
         protected Executor prepareToClose() {
-            outputCloses();
+            boolean isLeft = tryLeaveOutput();
             boolean isAnswered = start.isByRequest() && queuePair.isThere();
-            if (end.isAbandoned() || !(isActive() || isAnswered)) {
+            if (!isLeft || end.isAbandoned() || !(isActive() || isAnswered)) {
                 return null;
             }
             if (isActive() && !tryEndOutput()) {
                 return null;
             }
             return path.mustDrain() ? end.draining(eventLoop(), drainMillis()) : null;
+        }
+
+        /** Returns whether Netty has all messages now. Without heap it has not, and the close waits for none. */
+        private boolean tryLeaveOutput() {
+            try {
+                outputCloses();
+                return true;
+            } catch (RuntimeException | Error e) {
+                LOGGER.debug("{} is closed at once", AbstractConnectedRdmaChannel.this, e);
+                abandon();
+                return false;
+            }
         }
 
         /** Returns whether the device took the last message. Without it the close has nothing to wait for. */
@@ -287,14 +300,20 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     @Override
     protected final void doClose() {
-        outputCloses();
-        queuePair.closed();
-        start.end(new ClosedChannelException());
-        free();
         Runnable listener = endListener;
         endListener = null;
-        if (listener != null) {
-            listener.run();
+        try {
+            outputCloses();
+        } finally {
+            try {
+                queuePair.closed();
+                start.end(new ClosedChannelException());
+                free();
+            } finally {
+                if (listener != null) {
+                    listener.run(); // it has counted this connection
+                }
+            }
         }
     }
 
@@ -308,7 +327,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     /** Releases the queue pair, if any, then its memory. */
     final void free() {
-        if (queuePair.releaseQueuePair()) {
+        if (queuePair.releaseQueuePair() && path != null) {
             path.freed();
         }
     }

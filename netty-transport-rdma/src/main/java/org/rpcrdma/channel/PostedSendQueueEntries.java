@@ -14,10 +14,10 @@ final class PostedSendQueueEntries {
 
     private static final int FIRST_SLOTS = 16;
 
-    private Object[] messages;
-    private ByteBuf[] memory;
-    private MemoryRegion[] registrations;
-    private int mask;
+    private Object[] messages = {};
+    private ByteBuf[] memory = {};
+    private MemoryRegion[] registrations = {};
+    private int mask = -1;
 
     /** Numbers of the oldest posted work request and of the next one. */
     long head;
@@ -28,30 +28,27 @@ final class PostedSendQueueEntries {
     private long held;
 
     PostedSendQueueEntries() {
-        allocate(FIRST_SLOTS);
+        grow();
     }
 
-    private void allocate(int slots) {
-        messages = new Object[slots];
-        memory = new ByteBuf[slots];
-        registrations = new MemoryRegion[slots];
-        mask = slots - 1;
-    }
-
-    /** Doubles the ring. */
+    /** Doubles the ring, if there is memory for all of it. */
     private void grow() {
-        final Object[] oldMessages = messages;
-        final ByteBuf[] oldMemory = memory;
-        final MemoryRegion[] oldRegistrations = registrations;
-        int oldMask = mask;
-        allocate(2 * oldMessages.length);
+        int slots = Math.max(FIRST_SLOTS, 2 * messages.length);
+        final Object[] newMessages = new Object[slots];
+        final ByteBuf[] newMemory = new ByteBuf[slots];
+        final MemoryRegion[] newRegistrations = new MemoryRegion[slots];
+        int newMask = slots - 1;
         for (long number = head; number != tail; number++) {
-            int from = (int) number & oldMask;
-            int to = (int) number & mask;
-            messages[to] = oldMessages[from];
-            memory[to] = oldMemory[from];
-            registrations[to] = oldRegistrations[from];
+            int from = (int) number & mask;
+            int to = (int) number & newMask;
+            newMessages[to] = messages[from];
+            newMemory[to] = memory[from];
+            newRegistrations[to] = registrations[from];
         }
+        messages = newMessages;
+        memory = newMemory;
+        registrations = newRegistrations;
+        mask = newMask;
     }
 
     boolean isEmpty() {

@@ -93,7 +93,7 @@ final class PostedStreamWrites {
 
     // ------------------------------------------------------------------ posting
 
-    /** Writes the content of a pooled buffer, which is taken over. */
+    /** Writes the content of a pooled buffer, which is taken over; {@link #ensureRoomToHold} has been called. */
     void write(long offset, int key, RegisteredByteBuf source) {
         hold(source.buffer(), null);
         write(
@@ -107,6 +107,7 @@ final class PostedStreamWrites {
     /** Writes bytes without a copy; retains the buffer. */
     void write(
             long offset, int key, ZeroCopyRegistrar memory, ByteBuf buffer, int index, int length) {
+        ensureRoomToHold();
         MemoryRegion pooled = memory.pooled(buffer, index, length);
         if (pooled != null) {
             write(offset, key, buffer.memoryAddress() + index, length, pooled.localKey());
@@ -142,10 +143,14 @@ final class PostedStreamWrites {
         uncounted++;
     }
 
-    private void hold(ByteBuf buffer, MemoryRegion registration) {
+    /** Before a buffer is taken over: without heap it stays where it is. */
+    void ensureRoomToHold() {
         if (heldTail - heldHead == held.length) {
             growHeld();
         }
+    }
+
+    private void hold(ByteBuf buffer, MemoryRegion registration) {
         int slot = heldTail++ & (held.length - 1);
         held[slot] = buffer;
         registrations[slot] = registration;

@@ -124,12 +124,12 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
 
     private void postNextUnbuffered() {
         room = depth - posted.size();
-        boolean isCancelled = false;
-        while (room > 0 && unbuffered.hasNext() && !isCancelled) {
+        boolean mustMove = false;
+        while (room > 0 && unbuffered.hasNext() && !mustMove) {
             room--;
             ByteBuf message = unbuffered.next();
-            isCancelled = message == null;
-            if (!isCancelled) {
+            mustMove = message == null;
+            if (!mustMove) {
                 postHeld(0);
                 held = message;
             }
@@ -137,7 +137,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         postHeld(QueuePair.SIGNALED);
         ring();
         blocked = unbuffered.hasNext();
-        if (isCancelled) {
+        if (mustMove) {
             unbuffered.spill();
         }
     }
@@ -287,5 +287,6 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     /** Releases all memory, after the queue pair was destroyed. */
     void clear() {
         posted.clear();
+        unbuffered.clear();
     }
 }

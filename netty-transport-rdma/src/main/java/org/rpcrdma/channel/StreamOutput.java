@@ -287,6 +287,7 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         if (copy == null) {
             return;
         }
+        work.ensureRoomToHold();
         RegisteredByteBuf written = copy;
         copy = null;
         if (written.buffer().isReadable()) {

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.internal.SystemPropertyUtil;
+import java.nio.channels.ClosedChannelException;
 
 /**
  * Queue of Sends that a codec has written past Netty's outbound buffer, which enters some forty methods for each
@@ -49,6 +50,9 @@ final class UnbufferedSends {
     private volatile boolean isFull;
 
     private boolean isOpen;
+
+    /** Whether a move to the outbound buffer found no heap: it has older messages than this queue. */
+    private boolean isPartlyMoved;
 
     UnbufferedSends(Channel channel) {
         this.channel = channel;
@@ -102,24 +106,24 @@ final class UnbufferedSends {
         return true;
     }
 
-    /** Doubles the ring. */
+    /** Doubles the ring, if there is memory for all of it. */
     private void grow() {
-        final ByteBuf[] oldMessages = messages;
-        final ChannelPromise[] oldPromises = promises;
-        final int[] oldSizes = sizes;
-        final int oldMask = mask;
-        int slots = Math.max(FIRST_SLOTS, 2 * oldMessages.length);
-        messages = new ByteBuf[slots];
-        promises = new ChannelPromise[slots];
-        sizes = new int[slots];
-        mask = slots - 1;
+        int slots = Math.max(FIRST_SLOTS, 2 * messages.length);
+        final ByteBuf[] newMessages = new ByteBuf[slots];
+        final ChannelPromise[] newPromises = new ChannelPromise[slots];
+        final int[] newSizes = new int[slots];
+        int newMask = slots - 1;
         for (int number = head; number != tail; number++) {
-            int from = number & oldMask;
-            int to = number & mask;
-            messages[to] = oldMessages[from];
-            promises[to] = oldPromises[from];
-            sizes[to] = oldSizes[from];
+            int from = number & mask;
+            int to = number & newMask;
+            newMessages[to] = messages[from];
+            newPromises[to] = promises[from];
+            newSizes[to] = sizes[from];
         }
+        messages = newMessages;
+        promises = newPromises;
+        sizes = newSizes;
+        mask = newMask;
     }
 
     // ------------------------------------------------------------------ posting
@@ -134,10 +138,10 @@ final class UnbufferedSends {
         return posted != flushed;
     }
 
-    /** The next flushed message, which the caller posts; {@code null} when its write was cancelled. */
+    /** The next flushed message, which the caller posts; {@code null} when all have to move to the outbound buffer. */
     ByteBuf next() {
         int slot = posted & mask;
-        if (!promises[slot].setUncancellable()) {
+        if (isPartlyMoved || !promises[slot].setUncancellable()) {
             return null;
         }
         posted++;
@@ -202,15 +206,18 @@ final class UnbufferedSends {
             setWritability(false);
         }
         isFull = false; // the outbound buffer decides from here on
-        spillUpTo(flushed);
-        if (isFlushed) {
-            outbound.addFlush();
-        }
-        spillUpTo(tail);
-        posted = tail;
-        flushed = tail;
-        if (isHeld) {
-            setWritability(true);
+        isPartlyMoved = true;
+        try {
+            spillUpTo(flushed);
+            if (isFlushed) {
+                outbound.addFlush();
+            }
+            spillUpTo(tail);
+            isPartlyMoved = false;
+        } finally {
+            if (isHeld) {
+                setWritability(true);
+            }
         }
     }
 
@@ -225,16 +232,34 @@ final class UnbufferedSends {
     }
 
     private void spillUpTo(int end) {
-        while (head != end) {
+        while (end - head > 0) {
+            int slot = head & mask;
+            // Takes nothing when the heap is exhausted: then the message stays here.
+            outbound.addMessage(messages[slot], messages[slot].readableBytes(), promises[slot]);
+            takeHead();
+        }
+    }
+
+    private void takeHead() {
+        int slot = head & mask;
+        messages[slot] = null;
+        promises[slot] = null;
+        long left = pending - sizes[slot];
+        pending = left;
+        head++;
+        posted = Math.max(posted - head, 0) + head; // numbers overflow
+        flushed = Math.max(flushed - head, 0) + head;
+    }
+
+    /** The queue pair was destroyed: fails what could not be moved. */
+    void clear() {
+        while (!isEmpty()) {
             int slot = head & mask;
             ByteBuf message = messages[slot];
             ChannelPromise promise = promises[slot];
-            messages[slot] = null;
-            promises[slot] = null;
-            long left = pending - sizes[slot];
-            pending = left;
-            head++;
-            outbound.addMessage(message, message.readableBytes(), promise);
+            takeHead();
+            ReferenceCountUtil.safeRelease(message);
+            promise.tryFailure(new ClosedChannelException());
         }
     }
 }

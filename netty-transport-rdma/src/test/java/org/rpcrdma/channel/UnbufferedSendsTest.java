@@ -2,11 +2,14 @@
 package org.rpcrdma.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
 import static org.rpcrdma.channel.ConnectedPair.on;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
@@ -69,8 +72,12 @@ class UnbufferedSendsTest {
     }
 
     private List<Object> spilled() {
-        List<Object> messages = new ArrayList<>();
         sends.spill();
+        return flushed();
+    }
+
+    private List<Object> flushed() {
+        List<Object> messages = new ArrayList<>();
         while (outbound.current() != null) {
             messages.add(outbound.current());
             outbound.remove();
@@ -98,6 +105,42 @@ class UnbufferedSendsTest {
         }
         assertThat(spilled()).hasSize(26).containsExactlyElementsOf(added.subList(14, 40));
         assertThat(promises).allMatch(ChannelPromise::isSuccess);
+        assertThat(sends.isEmpty()).isTrue();
+    }
+
+    /** Netty's outbound buffer takes nothing, and nothing is lost: neither a message nor a bit of its writability. */
+    @Test
+    void withoutHeapMessagesStayUntilTheyCanBeMoved() {
+        boolean[] isExhausted = {true};
+        ByteBuf late =
+                new UnpooledHeapByteBuf(UnpooledByteBufAllocator.DEFAULT, 8, 8) {
+                    @Override
+                    public int readableBytes() {
+                        if (isExhausted[0]) {
+                            throw new OutOfMemoryError("no heap, simulated");
+                        }
+                        return super.readableBytes();
+                    }
+                };
+        late.writeLong(1);
+        ByteBuf first = add(channel.newPromise(), 1);
+        assertThat(sends.tryAdd(late, 8, HIGH, channel.newPromise())).isTrue();
+        assertThatThrownBy(sends::spill).isInstanceOf(OutOfMemoryError.class);
+        assertThat(sends.isEmpty()).isFalse();
+        assertThat(outbound.isWritable()).isTrue();
+        isExhausted[0] = false;
+        sends.spill();
+        outbound.addFlush();
+        assertThat(flushed()).containsExactly(first, late);
+    }
+
+    @Test
+    void whatCannotBeMovedFailsInTheEnd() {
+        ChannelPromise promise = channel.newPromise();
+        ByteBuf message = add(promise, 1);
+        sends.clear();
+        assertThat(message.refCnt()).isZero();
+        assertThat(promise.cause()).isInstanceOf(ClosedChannelException.class);
         assertThat(sends.isEmpty()).isTrue();
     }
 
