@@ -13,6 +13,8 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelProgressiveFuture;
+import io.netty.channel.ChannelProgressiveFutureListener;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
 import io.netty.channel.WriteBufferWaterMark;
@@ -310,6 +312,34 @@ class RdmaStreamChannelTest {
                     .writeAndFlush(Unpooled.EMPTY_BUFFER)
                     .addListener(f -> pair.client.writeAndFlush(Unpooled.copiedBuffer(bytes)));
             pair.serverSide.awaitBytes(bytes);
+        }
+    }
+
+    /** As chunks of a large file are flushed, one upon the progress of the other. */
+    @Test
+    void whoHearsOfProgressMayFlush() throws Exception {
+        try (StreamPair pair = new StreamPair()) {
+            byte[] bytes = random(30);
+            pair.client
+                    .writeAndFlush(
+                            Unpooled.copiedBuffer(bytes, 0, 10),
+                            pair.client.newProgressivePromise().addListener(new Flushing()))
+                    .sync();
+            pair.client.writeAndFlush(Unpooled.copiedBuffer(bytes, 10, 20));
+            pair.serverSide.awaitBytes(bytes);
+        }
+    }
+
+    private static final class Flushing implements ChannelProgressiveFutureListener {
+        @Override
+        public void operationProgressed(
+                ChannelProgressiveFuture future, long progress, long total) {
+            future.channel().flush();
+        }
+
+        @Override
+        public void operationComplete(ChannelProgressiveFuture future) {
+            // Only progress counts.
         }
     }
 
