@@ -224,7 +224,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
             output.post(flushed);
         } finally {
             meter.outputChanged(output);
-            if (output.lacksMemory()) {
+            if (output.lacksMemory() && channel.isOpen()) {
                 timers.retryLater();
             }
         }
