@@ -241,9 +241,10 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         end.abandon();
     }
 
-    /** Closes the channel without waiting for posted work, bypassing the pipeline. */
+    /** Closes the channel without waiting for posted work, bypassing the pipeline. Ends a wait that has begun. */
     final void closeAtOnce() {
         abandon();
+        cut();
         unsafe().close(voidPromise());
     }
 
