@@ -692,6 +692,59 @@ class RdmaStreamChannelTest {
     }
 
     @Test
+    void anOutputOfABrokenConnectionCannotBeShutDownWhileBytesWait() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> client.option(ChannelOption.AUTO_READ, false),
+                        server -> server.childOption(ChannelOption.SO_LINGER, 0))) {
+            haveSevenWait(pair);
+            pair.server.close().sync();
+            StreamPair.await(() -> on(pair.client, pair.client::isDisconnected));
+            assertFailsBeforeTheInputIsRead(pair, pair.client.shutdownOutput());
+        }
+    }
+
+    @Test
+    void anEndOfTheOutputThatWaitsFailsWithTheConnectionWhileBytesWait() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> client.option(ChannelOption.AUTO_READ, false),
+                        server ->
+                                server.childOption(ChannelOption.AUTO_READ, false)
+                                        .childOption(ChannelOption.SO_LINGER, 0))) {
+            haveSevenWait(pair);
+            ChannelFuture written =
+                    pair.client.writeAndFlush(Unpooled.wrappedBuffer(random(3_000_000)));
+            ChannelFuture shutdown = pair.client.shutdownOutput();
+            pair.server.close().sync();
+            assertThat(written.await().cause()).isInstanceOf(ClosedChannelException.class);
+            assertFailsBeforeTheInputIsRead(pair, shutdown);
+        }
+    }
+
+    /** The client has got bytes that it does not read. The acceptor may speak once it was spoken to. */
+    private static void haveSevenWait(StreamPair pair) throws Exception {
+        pair.client.writeAndFlush(Unpooled.copyInt(1)).sync();
+        pair.server.writeAndFlush(Unpooled.copyInt(7)).sync();
+        StreamPair.await(() -> on(pair.client, () -> pair.client.dataPath().hasInbound()));
+    }
+
+    private static void assertFailsBeforeTheInputIsRead(StreamPair pair, ChannelFuture shutdown)
+            throws Exception {
+        assertThat(shutdown.await(StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(shutdown.cause()).isInstanceOf(ClosedChannelException.class);
+        assertThat(pair.client.isOpen()).isTrue();
+        pair.client.read();
+        pair.clientSide.awaitBytes(new byte[] {0, 0, 0, 7});
+        pair.clientSide.awaitClosed();
+        assertThat(pair.clientSide.errors)
+                .singleElement()
+                .extracting(Throwable::getMessage)
+                .asString()
+                .startsWith("connection reset");
+    }
+
+    @Test
     void whoHearsOfAWriteMayBreakTheConnection() throws Exception {
         try (StreamPair pair =
                 new StreamPair(client -> client.option(ChannelOption.SO_LINGER, 0), server -> {})) {
