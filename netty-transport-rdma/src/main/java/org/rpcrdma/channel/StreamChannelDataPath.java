@@ -262,6 +262,9 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
                     queuePair.disconnect();
                 }
                 channel.workDone(false);
+                if (!channel.isOpen()) {
+                    return; // the end of the wait has closed the channel
+                }
                 channel.outputMayEnd();
                 roomHasGrown();
             }

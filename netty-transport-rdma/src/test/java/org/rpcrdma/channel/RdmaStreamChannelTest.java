@@ -568,6 +568,30 @@ class RdmaStreamChannelTest {
         }
     }
 
+    /** SO_LINGER may change while the close waits. */
+    @Test
+    void anEndOfTheOutputThatWaitsFailsOnceWhenTheCloseIsCut() throws Exception {
+        try (StreamPair pair = new StreamPair()) {
+            RdmaStreamChannel client = pair.client;
+            ChannelFuture shutdown =
+                    on(
+                            client,
+                            () -> {
+                                client.writeAndFlush(Unpooled.copyInt(1));
+                                ChannelFuture waiting = client.shutdownOutput();
+                                client.close();
+                                assertThat(client.isClosing()).isTrue();
+                                client.config().setSoLinger(0);
+                                assertThat(waiting.isDone()).isFalse();
+                                return waiting;
+                            });
+            assertThat(shutdown.await().cause()).isInstanceOf(ClosedChannelException.class);
+            pair.clientSide.awaitClosed();
+            on(client, () -> null);
+            assertThat(pair.clientSide.errors).isEmpty();
+        }
+    }
+
     @Test
     void withoutHalfClosureTheEndOfInputClosesTheChannel() throws Exception {
         try (StreamPair pair = new StreamPair()) {
