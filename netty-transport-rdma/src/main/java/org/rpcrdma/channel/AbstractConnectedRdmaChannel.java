@@ -254,9 +254,10 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         end.abandon();
     }
 
-    /** Closes the channel without waiting for posted work, bypassing the pipeline. */
+    /** Closes the channel without waiting for posted work, bypassing the pipeline. Ends a wait that has begun. */
     final void closeAtOnce() {
         abandon();
+        cut();
         unsafe().close(voidPromise());
     }
 
@@ -409,11 +410,17 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         return isActive() && end.draining == null;
     }
 
+    /** All flushed messages to a disconnected peer have failed; the channel stays open for its inbound data. */
+    void outputFailed() {
+        // Nothing else waits.
+    }
+
     /** Closes the channel of a disconnected peer after the pipeline has read all inbound data. */
     private void endDelivery() {
         if (path.hasInbound()) {
             // Fails messages written meanwhile.
             flushMore();
+            outputFailed();
             return;
         }
         Throwable cause = path.endOfConnection(end.cause());

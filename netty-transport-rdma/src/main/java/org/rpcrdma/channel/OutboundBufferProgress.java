@@ -72,14 +72,15 @@ final class OutboundBufferProgress {
                 }
                 return hasCompleted;
             }
+            if (rest > 0) {
+                // A listener may flush: the message is still the first one, and counts as posted.
+                outbound.progress(rest);
+            }
             left -= rest;
             headDone = 0;
             count--;
             if (message instanceof FileRegion) {
                 regions.remove();
-            }
-            if (rest > 0) {
-                outbound.progress(rest);
             }
             hasCompleted = true;
             outbound.remove();

@@ -196,7 +196,7 @@ public final class RdmaStreamChannel extends AbstractConnectedRdmaChannel implem
         if (!promise.setUncancellable()) {
             return;
         }
-        if (isOutputShutdown()) {
+        if (isOutputShutdown() || isDisconnected()) {
             promise.setFailure(new ClosedChannelException());
         } else if (!isActive()) {
             promise.setFailure(new NotYetConnectedException());
@@ -221,6 +221,16 @@ public final class RdmaStreamChannel extends AbstractConnectedRdmaChannel implem
         if (outbound == null || outbound.current() == null) {
             endOfOutput = null;
             ownUnsafe().shutdownOutput(promise);
+        }
+    }
+
+    /** Fails a requested output shutdown: a disconnected peer is not notified. */
+    @Override
+    void outputFailed() {
+        ChannelPromise promise = endOfOutput;
+        endOfOutput = null;
+        if (promise != null) {
+            promise.tryFailure(new ClosedChannelException());
         }
     }
 

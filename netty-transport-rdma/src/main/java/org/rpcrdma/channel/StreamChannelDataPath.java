@@ -224,7 +224,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
             output.post(flushed);
         } finally {
             meter.outputChanged(output);
-            if (output.lacksMemory()) {
+            if (output.lacksMemory() && channel.isOpen()) {
                 timers.retryLater();
             }
         }
@@ -262,6 +262,9 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
                     queuePair.disconnect();
                 }
                 channel.workDone(false);
+                if (!channel.isOpen()) {
+                    return; // the end of the wait has closed the channel
+                }
                 channel.outputMayEnd();
                 roomHasGrown();
             }

@@ -34,6 +34,9 @@ final class StreamCounterUpdater {
     void outputChanged(StreamOutput output) {
         poller.count(RdmaCounter.STREAM_BYTES_OUT, output.sentBytes() - sentBytes);
         sentBytes = output.sentBytes();
+        if (!isOpen) {
+            return; // the listener of a write has closed the channel while it posted
+        }
         credits(output.credits());
         waiting(output.isWaitingForPeer());
     }

@@ -7,6 +7,8 @@ import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -101,6 +103,30 @@ class EndByErrorTest {
         isBroken.set(true);
         assertThat(client.close().await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(client.isOpen()).isFalse();
+        assertThat(client.closeFuture().isDone()).isTrue();
+    }
+
+    /** Only the end of the connection ends the peer's access, so it cannot wait. */
+    @Test
+    void aHandleThatCannotBeInvalidatedCutsACloseThatWaits() throws Exception {
+        RdmaChannel client = (RdmaChannel) connected(false);
+        ConnectedPair.on(
+                client,
+                () -> {
+                    ByteBuf memory = client.registeredBuffer(100);
+                    int handle = client.expose(memory, 0, 100, RemoteAccess.WRITE);
+                    client.writeAndFlush(Unpooled.copyInt(1));
+                    client.close();
+                    assertThat(client.isClosing()).isTrue();
+                    isBroken.set(true);
+                    assertThatThrownBy(() -> client.invalidate(handle))
+                            .isInstanceOf(IllegalStateException.class)
+                            .hasMessageContaining("the connection is closed");
+                    assertThat(client.hasQueuePair()).isFalse();
+                    assertThat(client.isOpen()).isFalse();
+                    memory.release();
+                    return null;
+                });
         assertThat(client.closeFuture().isDone()).isTrue();
     }
 

@@ -13,6 +13,8 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelProgressiveFuture;
+import io.netty.channel.ChannelProgressiveFutureListener;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
 import io.netty.channel.WriteBufferWaterMark;
@@ -313,6 +315,34 @@ class RdmaStreamChannelTest {
         }
     }
 
+    /** As chunks of a large file are flushed, one upon the progress of the other. */
+    @Test
+    void whoHearsOfProgressMayFlush() throws Exception {
+        try (StreamPair pair = new StreamPair()) {
+            byte[] bytes = random(30);
+            pair.client
+                    .writeAndFlush(
+                            Unpooled.copiedBuffer(bytes, 0, 10),
+                            pair.client.newProgressivePromise().addListener(new Flushing()))
+                    .sync();
+            pair.client.writeAndFlush(Unpooled.copiedBuffer(bytes, 10, 20));
+            pair.serverSide.awaitBytes(bytes);
+        }
+    }
+
+    private static final class Flushing implements ChannelProgressiveFutureListener {
+        @Override
+        public void operationProgressed(
+                ChannelProgressiveFuture future, long progress, long total) {
+            future.channel().flush();
+        }
+
+        @Override
+        public void operationComplete(ChannelProgressiveFuture future) {
+            // Only progress counts.
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {512, 1000, 4096, 1 << 20})
     void ringsOfAnySize(int size) throws Exception {
@@ -538,6 +568,30 @@ class RdmaStreamChannelTest {
         }
     }
 
+    /** SO_LINGER may change while the close waits. */
+    @Test
+    void anEndOfTheOutputThatWaitsFailsOnceWhenTheCloseIsCut() throws Exception {
+        try (StreamPair pair = new StreamPair()) {
+            RdmaStreamChannel client = pair.client;
+            ChannelFuture shutdown =
+                    on(
+                            client,
+                            () -> {
+                                client.writeAndFlush(Unpooled.copyInt(1));
+                                ChannelFuture waiting = client.shutdownOutput();
+                                client.close();
+                                assertThat(client.isClosing()).isTrue();
+                                client.config().setSoLinger(0);
+                                assertThat(waiting.isDone()).isFalse();
+                                return waiting;
+                            });
+            assertThat(shutdown.await().cause()).isInstanceOf(ClosedChannelException.class);
+            pair.clientSide.awaitClosed();
+            on(client, () -> null);
+            assertThat(pair.clientSide.errors).isEmpty();
+        }
+    }
+
     @Test
     void withoutHalfClosureTheEndOfInputClosesTheChannel() throws Exception {
         try (StreamPair pair = new StreamPair()) {
@@ -659,6 +713,59 @@ class RdmaStreamChannelTest {
             pair.clientSide.awaitBytes(new byte[] {0, 0, 0, 7});
             pair.clientSide.awaitClosed();
         }
+    }
+
+    @Test
+    void anOutputOfABrokenConnectionCannotBeShutDownWhileBytesWait() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> client.option(ChannelOption.AUTO_READ, false),
+                        server -> server.childOption(ChannelOption.SO_LINGER, 0))) {
+            haveSevenWait(pair);
+            pair.server.close().sync();
+            StreamPair.await(() -> on(pair.client, pair.client::isDisconnected));
+            assertFailsBeforeTheInputIsRead(pair, pair.client.shutdownOutput());
+        }
+    }
+
+    @Test
+    void anEndOfTheOutputThatWaitsFailsWithTheConnectionWhileBytesWait() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(
+                        client -> client.option(ChannelOption.AUTO_READ, false),
+                        server ->
+                                server.childOption(ChannelOption.AUTO_READ, false)
+                                        .childOption(ChannelOption.SO_LINGER, 0))) {
+            haveSevenWait(pair);
+            ChannelFuture written =
+                    pair.client.writeAndFlush(Unpooled.wrappedBuffer(random(3_000_000)));
+            ChannelFuture shutdown = pair.client.shutdownOutput();
+            pair.server.close().sync();
+            assertThat(written.await().cause()).isInstanceOf(ClosedChannelException.class);
+            assertFailsBeforeTheInputIsRead(pair, shutdown);
+        }
+    }
+
+    /** The client has got bytes that it does not read. The acceptor may speak once it was spoken to. */
+    private static void haveSevenWait(StreamPair pair) throws Exception {
+        pair.client.writeAndFlush(Unpooled.copyInt(1)).sync();
+        pair.server.writeAndFlush(Unpooled.copyInt(7)).sync();
+        StreamPair.await(() -> on(pair.client, () -> pair.client.dataPath().hasInbound()));
+    }
+
+    private static void assertFailsBeforeTheInputIsRead(StreamPair pair, ChannelFuture shutdown)
+            throws Exception {
+        assertThat(shutdown.await(StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(shutdown.cause()).isInstanceOf(ClosedChannelException.class);
+        assertThat(pair.client.isOpen()).isTrue();
+        pair.client.read();
+        pair.clientSide.awaitBytes(new byte[] {0, 0, 0, 7});
+        pair.clientSide.awaitClosed();
+        assertThat(pair.clientSide.errors)
+                .singleElement()
+                .extracting(Throwable::getMessage)
+                .asString()
+                .startsWith("connection reset");
     }
 
     @Test

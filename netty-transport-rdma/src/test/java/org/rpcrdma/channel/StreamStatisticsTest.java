@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelOption;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -133,6 +134,34 @@ class StreamStatisticsTest {
             assertThat(server.value(RdmaCounter.STREAMS_RESET_BY_PEER)).isEqualTo(1);
             assertThat(client.value(RdmaCounter.STREAMS_CLOSED)).isZero();
             assertThat(server.value(RdmaCounter.STREAMS_CLOSED)).isZero();
+        }
+    }
+
+    /** The stream ends inside of the flush. */
+    @Test
+    void aStreamThatTheListenerOfAnEmptyWriteBreaksIsNotCountedAgain() throws Exception {
+        try (StreamPair pair =
+                new StreamPair(client -> client.option(ChannelOption.SO_LINGER, 0), server -> {})) {
+            RdmaEventLoopGroupStatistics client = of(pair.client);
+            pair.client
+                    .eventLoop()
+                    .submit(
+                            () -> {
+                                pair.client
+                                        .write(Unpooled.EMPTY_BUFFER)
+                                        .addListener(ChannelFutureListener.CLOSE);
+                                pair.client.write(Unpooled.copyInt(1));
+                                pair.client.flush();
+                            })
+                    .sync();
+            pair.clientSide.awaitClosed();
+            settle(pair.client);
+            assertThat(client.openStreams()).isZero();
+            assertThat(client.streamCredits()).isZero();
+            assertThat(client.waitingStreams()).isZero();
+            assertThat(client.value(RdmaCounter.STREAM_BYTES_OUT))
+                    .describedAs("the flush has posted them")
+                    .isEqualTo(Integer.BYTES);
         }
     }
 
