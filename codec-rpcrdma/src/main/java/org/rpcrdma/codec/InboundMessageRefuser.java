@@ -18,6 +18,8 @@ final class InboundMessageRefuser {
     private final ResponderState responder;
     private final InboundPullMemoryBudget pulls;
 
+    private final AnswersInFlight inFlight = new AnswersInFlight();
+
     InboundMessageRefuser(RpcRdmaConnection connection) {
         link = connection.link();
         requester = connection.requester();
@@ -105,7 +107,7 @@ final class InboundMessageRefuser {
 
     private void sendVersions(ChannelHandlerContext ctx, TransportHeader header) {
         responder.refused();
-        ByteBuf out = buffer(RdmaErrorMessage.ERR_VERS_BYTES);
+        ByteBuf out = bufferOfError(RdmaErrorMessage.ERR_VERS_BYTES);
         if (out != null) {
             RdmaErrorMessage.encodeVersions(
                     out, header.xid(), header.version(), grant(), link.versions.highest());
@@ -119,7 +121,7 @@ final class InboundMessageRefuser {
             int code,
             ChannelFutureListener then) {
         responder.refused();
-        ByteBuf out = buffer(RdmaErrorMessage.ERR_CHUNK_BYTES);
+        ByteBuf out = bufferOfError(RdmaErrorMessage.ERR_CHUNK_BYTES);
         if (out != null) {
             RdmaErrorMessage.encode(out, header.xid(), header.version(), grant(), code);
             sendError(ctx, out, then);
@@ -139,8 +141,17 @@ final class InboundMessageRefuser {
         }
     }
 
+    /** As {@link #buffer}, unless the peer takes no errors. */
+    private ByteBuf bufferOfError(int bytes) {
+        if (inFlight.hasRoom(responder.credits == null ? 0 : responder.credits.maximum)) {
+            return buffer(bytes);
+        }
+        link.closeNow("the peer takes none of the errors that answer its messages", null);
+        return null;
+    }
+
     private void sendError(ChannelHandlerContext ctx, ByteBuf out, ChannelFutureListener then) {
-        ctx.write(out).addListener(then);
+        ctx.write(out).addListener(inFlight.add()).addListener(then);
         link.flushes().request();
     }
 

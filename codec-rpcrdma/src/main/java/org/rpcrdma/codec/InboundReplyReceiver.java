@@ -17,6 +17,7 @@ final class InboundReplyReceiver {
     private final InboundPullMemoryBudget pulls;
     private final InboundChunkListValidator checks;
     private final OutboundCallEncoder encoder;
+    private final AnswersInFlight completions = new AnswersInFlight();
 
     InboundReplyReceiver(
             ConnectionSharedState link,
@@ -157,9 +158,14 @@ final class InboundReplyReceiver {
      * 4.1.3).
      */
     private void completeUnknown(ChannelHandlerContext ctx, TransportHeader header) {
+        if (!completions.hasRoom(0)) {
+            link.closeNow("the peer takes none of the completions of replies to no call", null);
+            return;
+        }
         requester.credits.completionDue();
         requester.credits.completionSent();
-        ctx.write(encoder.encode(RdmaDoneMessage.plain(header.xid(), header.version())));
+        ctx.write(encoder.encode(RdmaDoneMessage.plain(header.xid(), header.version())))
+                .addListener(completions.add());
         link.flushes().request();
     }
 }
