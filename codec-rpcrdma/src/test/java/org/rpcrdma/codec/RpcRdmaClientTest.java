@@ -748,6 +748,24 @@ class RpcRdmaClientTest {
         client.closeAsync().syncUninterruptibly();
     }
 
+    /** The first one cannot be looked at any more: nobody knows then whether it is idempotent. */
+    @Test
+    @Proves("API-11")
+    void aMessageThatWasReleasedTooOftenKeepsNoOtherCallFromItsEnd() throws Exception {
+        manual();
+        ByteBuf message = Rpc.echo(0, 8);
+        Future<ByteBuf> released = client.call(message);
+        responder.take();
+        Future<ByteBuf> other = client.call(Rpc.echo(0, 8));
+        await().until(() -> message.refCnt() == 1);
+        message.release();
+        Future<Void> closed = client.closeAsync();
+        client = null; // a failed test does not wait for its end
+        assertThat(failure(released, ConnectionLostException.class).isRetryable()).isFalse();
+        failure(other, ConnectionLostException.class);
+        get(closed);
+    }
+
     @Test
     void closeWhileConnectingOrWaitingFailsAll() throws Exception {
         manual();
