@@ -96,6 +96,16 @@ final class DefaultCodecAccess extends CodecAccess {
 
         @Override
         public boolean evaluate(Object call, RpcRdmaConfig config) {
+            try {
+                return evaluateReadable(call, config);
+            } catch (RuntimeException e) {
+                // Here other calls wait for their end too.
+                UserExceptionLog.failed("a message that was released by somebody else", e);
+                return false;
+            }
+        }
+
+        private boolean evaluateReadable(Object call, RpcRdmaConfig config) {
             ByteBuf payload = RpcMessage.payloadOf(call);
             int start = payload.readerIndex();
             int end = payload.writerIndex();

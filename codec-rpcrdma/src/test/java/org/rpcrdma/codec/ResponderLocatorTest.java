@@ -15,6 +15,7 @@ import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -129,6 +130,33 @@ class ResponderLocatorTest {
         assertThat(client.connect().await().cause()).hasMessage("failed");
         assertThat(client.connect().await().cause()).hasMessageContaining("has no address");
         client.close();
+    }
+
+    @Test
+    void aLookupThatFindsNullFailsTheAttempt() throws Exception {
+        AtomicInteger lookups = new AtomicInteger();
+        RpcRdmaClient client =
+                client(
+                        () ->
+                                switch (lookups.getAndIncrement()) {
+                                    case 0 -> null;
+                                    case 1 ->
+                                            ImmediateEventExecutor.INSTANCE.newSucceededFuture(
+                                                    null);
+                                    case 2 ->
+                                            ImmediateEventExecutor.INSTANCE.newSucceededFuture(
+                                                    Collections.singletonList(null));
+                                    default ->
+                                            GlobalEventExecutor.INSTANCE.submit(
+                                                    () -> Collections.singletonList(null));
+                                });
+        for (int i = 0; i < 4; i++) {
+            Future<Void> connecting = client.connect();
+            assertThat(connecting.await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(connecting.cause()).isInstanceOf(NullPointerException.class);
+        }
+        client.closeAsync().sync();
+        assertThat(lookups).hasValue(4);
     }
 
     @Test

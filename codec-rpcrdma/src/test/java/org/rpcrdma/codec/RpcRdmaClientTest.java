@@ -10,6 +10,8 @@ import static org.rpcrdma.codec.client.ClientTestAccess.clocked;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -746,6 +748,24 @@ class RpcRdmaClientTest {
         client.closeAsync().syncUninterruptibly();
     }
 
+    /** The first one cannot be looked at any more: nobody knows then whether it is idempotent. */
+    @Test
+    @Proves("API-11")
+    void aMessageThatWasReleasedTooOftenKeepsNoOtherCallFromItsEnd() throws Exception {
+        manual();
+        ByteBuf message = Rpc.echo(0, 8);
+        Future<ByteBuf> released = client.call(message);
+        responder.take();
+        Future<ByteBuf> other = client.call(Rpc.echo(0, 8));
+        await().until(() -> message.refCnt() == 1);
+        message.release();
+        Future<Void> closed = client.closeAsync();
+        client = null; // a failed test does not wait for its end
+        assertThat(failure(released, ConnectionLostException.class).isRetryable()).isFalse();
+        failure(other, ConnectionLostException.class);
+        get(closed);
+    }
+
     @Test
     void closeWhileConnectingOrWaitingFailsAll() throws Exception {
         manual();
@@ -888,6 +908,60 @@ class RpcRdmaClientTest {
                         ofOne ->
                                 assertThat(ofOne)
                                         .isSortedAccordingTo((a, b) -> Integer.signum(a - b)));
+    }
+
+    /** A message that can be looked at, but not copied into a Send. */
+    private static final class UncopiedMessage extends UnpooledHeapByteBuf {
+        UncopiedMessage(ByteBuf message) {
+            super(UnpooledByteBufAllocator.DEFAULT, message.readableBytes(), Integer.MAX_VALUE);
+            for (int i = 0; i < message.readableBytes(); i++) {
+                writeByte(message.getByte(i));
+            }
+            message.release();
+        }
+
+        @Override
+        public byte[] array() {
+            throw new IllegalStateException("no copy of it");
+        }
+    }
+
+    /** The end of the first late call makes room for the second one, whose Send cannot be built. */
+    @Test
+    @Proves("API-13")
+    void aLateCallThatFailsByTheEndOfAnotherEndsOnce() throws Exception {
+        responder = ScriptedResponder.manual(config);
+        client =
+                clocked(builder(responder.address()), clock)
+                        .config(
+                                RpcPair.usual()
+                                        .bindings(List.of(new BlobBinding()))
+                                        .announceReadChunkReplies(false)
+                                        .defaultMaximumReply(0)
+                                        .maxConnectionBytes(20_000)
+                                        .build())
+                        .build();
+        Future<ByteBuf> first = client.call(Rpc.echo(0, 8));
+        responder.take().reply(Rpc.reply(0));
+        done(first);
+        Future<ByteBuf> out =
+                client.call(BlobBinding.call(BlobBinding.GET, 15_000, 4, new byte[0]));
+        ScriptedResponder.Call received = responder.take();
+        Future<ByteBuf> large =
+                client.call(BlobBinding.call(BlobBinding.GET, 15_000, 4, new byte[0]), HASTY);
+        ByteBuf message = new UncopiedMessage(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0]));
+        Future<ByteBuf> uncopied = client.call(message.retain(), HASTY);
+        RpcRdmaConnection connection = client.openConnections().get(0);
+        await().until(() -> connection.value(RpcRdmaGauge.CALLS_WAITING) == 2);
+        clock.advanceMillis(1);
+        failure(large, CallTimeoutException.class);
+        assertThat(failure(uncopied, MarshalException.class))
+                .hasStackTraceContaining("no copy of it");
+        assertThat(client.outstandingCalls()).isOne();
+        assertThat(message.refCnt()).isOne();
+        message.release();
+        received.reply(answer());
+        done(out);
     }
 
     private Channel openChannel() throws Exception {

@@ -573,6 +573,26 @@ class RpcRdmaReverseRequesterTest {
         assertThat(server.accepted).hasSize(2);
     }
 
+    /** The upper layer makes another one for the next connection, and no callback stays for as long as the loop. */
+    @Test
+    @Proves("BIDI-27")
+    void theEventLoopDoesNotKeepACallbackThatWasRefused() throws Exception {
+        serve();
+        client = clientBuilder().reverseProgram(() -> new Deadly(new AtomicInteger())).build();
+        client.connect().sync();
+        awaitAttached(true);
+        awaitState(State.UP);
+        failure(callback.call(Rpc.echo(0, 0)), ConnectionLostException.class);
+        awaitState(State.REFUSED);
+        failure(callback.call(Rpc.echo(0, 0)), ConnectionLostException.class);
+        client.closeAsync().sync();
+        server.close(); // which would be told to those that the event loop knows
+        server = null;
+        assertThat(states).isEmpty();
+        assertThat(callback.state()).isEqualTo(State.REFUSED);
+        failure(callback.call(Rpc.echo(0, 0)), ConnectionLostException.class);
+    }
+
     /** It has come back before its first connection was seen to end: nobody knows yet what that call does. */
     @Test
     @Proves({"BIDI-27", "SEC-19"})

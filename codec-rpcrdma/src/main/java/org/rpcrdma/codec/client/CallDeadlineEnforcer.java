@@ -62,6 +62,10 @@ final class CallDeadlineEnforcer {
     boolean expire(long now, Throwable lastFailure) {
         long patience = 0;
         for (CallWithReplyFuture<?> call : table.late(now)) {
+            if (!table.contains(call)) {
+                continue; // the end of an earlier one has made room for it, and it could not be
+                // sent
+            }
             if (channel.isSilentSince(call)) {
                 patience = Math.max(patience, settings.timeoutMillis(call.options));
             }

@@ -24,7 +24,8 @@ final class MovableRequesterEventLoop {
     private volatile EventLoop loop;
 
     /**
-     * @param atTermination ends the remaining calls after the event loop has terminated; on any thread
+     * @param atTermination ends the remaining calls after the event loop has terminated; on any thread, any number of
+     *     times
      */
     MovableRequesterEventLoop(EventLoop loop, Runnable atTermination) {
         this.loop = loop;
@@ -68,10 +69,15 @@ final class MovableRequesterEventLoop {
         }
     }
 
-    /** Runs the termination action if the event loop has terminated. */
+    /**
+     * The event loop has refused a task: runs the termination action now, or once the event loop has terminated, even
+     * after {@link #removeListener}.
+     */
     void seeTermination() {
         if (loop.isTerminated()) {
             atTermination.run();
+        } else {
+            addListener();
         }
     }
 

@@ -7,6 +7,7 @@ import java.net.ConnectException;
 import java.net.SocketAddress;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -41,7 +42,7 @@ final class ResponderAddressRotation {
         }
         Future<? extends List<? extends SocketAddress>> begun;
         try {
-            begun = locator.locate();
+            begun = Objects.requireNonNull(locator.locate(), "future of the addresses");
         } catch (Throwable t) {
             fails.accept(t);
             return;
@@ -87,7 +88,12 @@ final class ResponderAddressRotation {
             end(done, done.cause());
             return;
         }
-        left = done.getNow().iterator();
+        try {
+            left = List.<SocketAddress>copyOf(done.getNow()).iterator();
+        } catch (RuntimeException e) {
+            end(done, e); // no list, or one with a null in it
+            return;
+        }
         if (!left.hasNext()) {
             end(done, new ConnectException(locator + " has no address (expected: at least one)"));
             return;

@@ -210,7 +210,9 @@ final class ReverseRequesterConnection implements CallRetransmissionController.O
             calls.lost(
                     "the connection was lost by the first reverse calls",
                     CallRetransmissionController.Loss.DEADLY);
-            calls.failAll("the client has lost its connection by reverse calls");
+            // The upper layer drops this object without a close: the event loop must not keep it.
+            calls.stopTimer();
+            calls.end();
         } else {
             calls.lost("the connection was lost", CallRetransmissionController.Loss.BROKEN);
             proceed();

@@ -46,7 +46,8 @@ public final class RpcRdmaReverseRequester implements RpcTransport {
         DOWN,
         /**
          * The connection was lost after the first calls, before any was answered: the client may not support reverse
-         * calls. No more calls are sent (RFC 8167, 6); create a new object to try again.
+         * calls. No more calls are sent (RFC 8167, 6); create a new object to try again. This one need not be closed,
+         * and is not told of the end of its event loop.
          */
         REFUSED,
         /** Closed by its owner, or with the event loop. */

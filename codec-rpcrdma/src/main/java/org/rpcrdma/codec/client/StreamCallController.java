@@ -128,7 +128,8 @@ final class StreamCallController implements CallHandoverQueue.Starter {
         loop.removeListener();
     }
 
-    private void terminated() {
+    /** On any thread, and on several: the event loop has terminated. */
+    private synchronized void terminated() {
         loop.outcomes().begin();
         try {
             failAll("the event loop has ended", null);

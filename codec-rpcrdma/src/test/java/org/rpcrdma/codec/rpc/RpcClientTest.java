@@ -11,9 +11,11 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.concurrent.FastThreadLocal;
 import java.io.Closeable;
 import java.io.InterruptedIOException;
 import java.net.ConnectException;
@@ -26,6 +28,7 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -397,6 +400,32 @@ class RpcClientTest {
         assertThatThrownBy(call::join).isInstanceOf(ConnectionLostException.class);
         assertThatThrownBy(client.call(WAIT)::join).isInstanceOf(ConnectionLostException.class);
         served.reply();
+    }
+
+    /** The event loop takes no tasks any more, and has not ended yet. */
+    @ParameterizedTest
+    @EnumSource
+    void aCallInTheLastMomentOfTheEventLoopFails(Carrier carrier) throws Exception {
+        RpcClient client = client(carrier);
+        ((Closeable) client.transport()).close();
+        EventLoopGroup loop = carrier == Carrier.RDMA ? rdma : tcp;
+        CountDownLatch ending = new CountDownLatch(1);
+        CountDownLatch called = new CountDownLatch(1);
+        FastThreadLocal<Object> last =
+                new FastThreadLocal<>() {
+                    @Override
+                    protected void onRemoval(Object value) throws Exception {
+                        ending.countDown();
+                        called.await();
+                    }
+                };
+        loop.submit(() -> last.set(this)).sync();
+        loop.shutdownGracefully(0, 60, TimeUnit.SECONDS);
+        ending.await();
+        RpcFuture<ByteBuf> call = client.call(WAIT);
+        called.countDown();
+        assertThat(call.await(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(call.cause()).isInstanceOf(ConnectionLostException.class);
     }
 
     @ParameterizedTest
