@@ -5,9 +5,9 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 
 /**
- * Bounds the messages that answer the peer's at once and that the device has not sent yet: errors, and pull completions
- * for calls that have ended. Their number follows from what the peer sends, not from credits, and one that reads nothing
- * would have them fill the memory of all connections. Event loop only.
+ * Bounds the messages that answer the peer's at once and that the device has not sent yet: errors, and pull
+ * completions for calls that have ended. Their number follows from what the peer sends, not from credits, and one that
+ * reads nothing would have them fill the memory of all connections. Event loop only.
  */
 final class AnswersInFlight implements ChannelFutureListener {
 

@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.Random;
 
 /**
- * Memory of one end of a simulated message channel, which the peer reads, writes and invalidates. Each RDMA Write leaves
- * its number in a slot, so that a message shows whether those in front of it have arrived.
+ * Memory of one end of a simulated message channel, which the peer reads, writes and invalidates. Each RDMA Write
+ * leaves its number in a slot, so that a message shows whether those in front of it have arrived.
  */
 final class MessageEndMemory {
 
