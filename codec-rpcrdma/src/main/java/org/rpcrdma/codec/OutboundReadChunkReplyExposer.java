@@ -99,10 +99,15 @@ final class OutboundReadChunkReplyExposer {
         isLacking = length <= RdmaChannel.registeredBytesLimit();
         ByteBuf copy = link.buffer(length);
         isLacking = false;
-        stream.of(reply);
-        while (stream.advance(Integer.MAX_VALUE)) {
-            LeadingContiguousBufferPiece piece = stream.piece();
-            copy.writeBytes(piece.memory(), piece.index(), piece.length());
+        try {
+            stream.of(reply);
+            while (stream.advance(Integer.MAX_VALUE)) {
+                LeadingContiguousBufferPiece piece = stream.piece();
+                copy.writeBytes(piece.memory(), piece.index(), piece.length());
+            }
+        } catch (Throwable t) {
+            copy.release(); // the user's memory was released, for example
+            throw t;
         }
         link.metrics.add(RpcRdmaRole.RESPONDER, RpcRdmaCounter.COPIED_BYTES, length);
         return copy;

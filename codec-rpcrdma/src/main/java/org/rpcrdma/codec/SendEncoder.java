@@ -40,9 +40,14 @@ final class SendEncoder {
             send = prepend(header, headerBytes, payload.takeStream());
         } else {
             send = link.channel.sendBuffer(headerBytes + inline);
-            header.encode(send);
-            if (isInline) {
-                payload.writeReduced(send);
+            try {
+                header.encode(send);
+                if (isInline) {
+                    payload.writeReduced(send);
+                }
+            } catch (Throwable t) {
+                send.release(); // the user's memory was released, for example
+                throw t;
             }
         }
         if (isInline) {
@@ -73,8 +78,13 @@ final class SendEncoder {
         int length = option.encodedBytes();
         checkLength(protocol, length);
         ByteBuf send = link.channel.sendBuffer(length);
-        option.encode(send, credit);
-        return send;
+        try {
+            option.encode(send, credit);
+            return send;
+        } catch (Throwable t) {
+            send.release();
+            throw t;
+        }
     }
 
     private static void checkLength(VersionInlineThresholds protocol, int length)

@@ -949,6 +949,7 @@ class RpcRdmaClientTest {
         ScriptedResponder.Call received = responder.take();
         Future<ByteBuf> large =
                 client.call(BlobBinding.call(BlobBinding.GET, 15_000, 4, new byte[0]), HASTY);
+        long bytesInUse = group.registeredBytesInUse();
         ByteBuf message = new UncopiedMessage(BlobBinding.call(BlobBinding.GET, 0, 4, new byte[0]));
         Future<ByteBuf> uncopied = client.call(message.retain(), HASTY);
         RpcRdmaConnection connection = client.openConnections().get(0);
@@ -958,6 +959,7 @@ class RpcRdmaClientTest {
         assertThat(failure(uncopied, MarshalException.class))
                 .hasStackTraceContaining("no copy of it");
         assertThat(client.outstandingCalls()).isOne();
+        await().until(() -> group.registeredBytesInUse() <= bytesInUse); // its Send has none
         assertThat(message.refCnt()).isOne();
         message.release();
         received.reply(answer());
