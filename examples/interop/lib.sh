@@ -146,6 +146,7 @@ qemu_pid() { cat "$work/$guest.pid"; }
 finish_guest() {
     wait "$guest_pid" || true
     exec 9>&-
+    cat "$work/$guest.out/unread" >>"$work/unread" 2>/dev/null || true # the next guest may have the same name
     report "$work/$guest.log"
     grep -aq '^DONE' "$work/$guest.log" || fail "the guest runs to its end" "$(tail -3 "$work/$guest.log" | tr '\n' '|')"
 }
@@ -168,7 +169,7 @@ soft_iwarp_erred() {
 # A first message came between its MPA Reply and its listening to the socket, as the guest's TCP says, whose queue still has it.
 soft_iwarp_left_bytes() {
     local left
-    left=$(cat "$work"/*.out/unread 2>/dev/null | head -1)
+    left=$(head -1 "$work/unread" 2>/dev/null)
     [ -n "$left" ] || return
     result "NOTE soft-iWARP left bytes in TCP's receive queue for 20 s or more: $left"
 }

@@ -34,7 +34,7 @@ program() {
     local class=org.rpcrdma.examples.interop.$1
     shift
     cd /job && . guest/java.sh
-    options+=($program_options -Dorg.rpcrdma.provider=$PROVIDER)
+    options+=($program_options --enable-native-access=ALL-UNNAMED -Dorg.rpcrdma.provider=$PROVIDER)
     [ $DEVICE = siw ] || options+=(-Drpcrdma.interop.iwarp=false)
     exec "${java[@]}" "${options[@]}" -cp rpcrdma.jar:interop.jar "$class" "$@"
 }
@@ -91,11 +91,24 @@ peers() {
     fi
 }
 
+# rstreamed ARGUMENT...: rdma-core's rstream, again when its connection was given up: soft-iWARP waits for an MPA Reply for 10 s, which
+# a machine that emulates another one may take beside others.
+rstreamed() {
+    local log status
+    for _ in 1 2 3; do
+        log=$(timeout 200 rstream "$@" 2>&1)
+        status=$?
+        [[ "$status $log" = "8 "*"rpoll: Connection timed out"* ]] || break
+    done
+    echo "$log"
+    return $status
+}
+
 # rdma-core's byte streams on ours: over soft-iWARP each message is a Send, over soft-RoCE an immediate.
 streamed() {
-    check "$DEVICE: rstream, 64 bytes" timeout 200 rstream -s $own -p 7474 -T v -I 50 -C 1 -S 64
-    check "$DEVICE: rstream, 300000 bytes, blocking" timeout 200 rstream -s $own -p 7474 -T b -T v -I 5 -C 1 -S 300000
-    check "$DEVICE: rstream, 200000 bytes, async, keep-alive" timeout 200 rstream -s $own -p 7474 -T a -T v -k 1 -I 5 -C 1 -S 200000
+    check "$DEVICE: rstream, 64 bytes" rstreamed -s $own -p 7474 -T v -I 50 -C 1 -S 64
+    check "$DEVICE: rstream, 300000 bytes, blocking" rstreamed -s $own -p 7474 -T b -T v -I 5 -C 1 -S 300000
+    check "$DEVICE: rstream, 200000 bytes, async, keep-alive" rstreamed -s $own -p 7474 -T a -T v -k 1 -I 5 -C 1 -S 200000
 }
 
 # verified ADDRESS: verify-device, whose report stays in /out.
