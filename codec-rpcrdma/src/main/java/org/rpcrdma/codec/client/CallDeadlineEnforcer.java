@@ -63,8 +63,7 @@ final class CallDeadlineEnforcer {
         long patience = 0;
         for (CallWithReplyFuture<?> call : table.late(now)) {
             if (!table.contains(call)) {
-                continue; // the end of an earlier one has made room for it, and it could not be
-                // sent
+                continue; // failed when the end of an earlier one made room for it
             }
             if (channel.isSilentSince(call)) {
                 patience = Math.max(patience, settings.timeoutMillis(call.options));
