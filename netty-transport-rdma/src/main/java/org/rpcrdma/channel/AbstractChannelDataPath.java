@@ -132,6 +132,11 @@ abstract class AbstractChannelDataPath<C extends AbstractConnectedRdmaChannel> {
     /** Whether there are inbound data that the pipeline wants and has not received. */
     abstract boolean hasInbound();
 
+    /** Whether receives are replaced once the pipeline has read, see {@link QueuePairHandler#receivesFollow}. */
+    boolean receivesFollow() {
+        return hasInbound();
+    }
+
     /**
      * The next inbound message or bytes; the caller releases them.
      *

@@ -228,14 +228,14 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
         /** Writes to an accepted channel wait until it is active. */
         @Override
         protected void flush0() {
-            if (!start.isByRequest()) {
+            if (isActive() || !start.isByRequest()) {
                 postUnbuffered(true);
                 super.flush0();
             }
         }
 
         void flushMore() {
-            if (!start.isByRequest()) {
+            if (isActive() || !start.isByRequest()) {
                 postUnbuffered(false);
                 super.flush0();
             }
@@ -351,8 +351,9 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
             path.post(in);
         } catch (RuntimeException | Error e) {
             // A partly posted message cannot be revoked: the channel closes, as after any failed
-            // write, without waiting for the message.
+            // write, without waiting for the message. A listener may have begun to close it.
             abandon();
+            cut();
             throw new IOException("posting failed: " + e.getMessage(), e);
         }
     }
@@ -391,7 +392,7 @@ abstract class AbstractConnectedRdmaChannel extends AbstractRdmaChannel {
 
     @Override
     final void doDeliver() {
-        if (queuePair.isRequested()) {
+        if (!isActive() && queuePair.isRequested()) {
             start.accept();
         }
         if (mayDeliver() && readPending && path.hasInbound()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-import java.net.InetSocketAddress;
+import java.net.InetAddress;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
@@ -11,7 +11,7 @@ import java.util.function.Supplier;
  */
 final class ChannelIncompleteMessageQuotaShare {
 
-    private final Supplier<InetSocketAddress> peer;
+    private final Supplier<InetAddress> peer;
     private final LongSupplier limit;
 
     /** {@code null} while the channel has no share. */
@@ -23,7 +23,7 @@ final class ChannelIncompleteMessageQuotaShare {
      * @param peer supplies the address of the peer, {@code null} while unknown
      * @param limit supplies the most bytes of one address
      */
-    ChannelIncompleteMessageQuotaShare(Supplier<InetSocketAddress> peer, LongSupplier limit) {
+    ChannelIncompleteMessageQuotaShare(Supplier<InetAddress> peer, LongSupplier limit) {
         this.peer = peer;
         this.limit = limit;
     }
@@ -34,12 +34,12 @@ final class ChannelIncompleteMessageQuotaShare {
      * @throws IllegalStateException when the quota of the peer's address is exceeded
      */
     void take(int count) {
-        InetSocketAddress address = peer.get();
-        if (address == null || address.getAddress() == null) {
-            return; // the device does not report the address
+        InetAddress address = peer.get();
+        if (address == null) {
+            return; // the device does not report it
         }
         if (share == null) {
-            share = PeerIncompleteMessageQuota.join(address.getAddress());
+            share = PeerIncompleteMessageQuota.join(address);
         }
         share.take(count, limit.getAsLong());
         bytes += count;

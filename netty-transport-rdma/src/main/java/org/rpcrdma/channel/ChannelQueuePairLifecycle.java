@@ -27,7 +27,7 @@ final class ChannelQueuePairLifecycle {
 
     volatile State state = State.OPEN;
 
-    /** Request to answer, until its queue pair is created. */
+    /** Request to answer, until its queue pair is created; {@code null} for none. */
     private ConnectionRequest request;
 
     private QueuePair queuePair;

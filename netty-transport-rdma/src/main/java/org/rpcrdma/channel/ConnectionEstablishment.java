@@ -28,9 +28,9 @@ final class ConnectionEstablishment {
 
     // ------------------------------------------------------------------ by a request
 
-    /** Whether the channel answers, or has answered, a request, and so becomes active without connect. */
+    /** Whether the channel answers, or has answered, a request, and so becomes or became active without connect. */
     boolean isByRequest() {
-        return !channel.isActive() && channel.isOpen() && channel.parent() != null;
+        return channel.isOpen() && channel.parent() != null;
     }
 
     /** Answers the request; closes the channel on failure. */
@@ -148,7 +148,7 @@ final class ConnectionEstablishment {
         AbstractChannelDataPath<?> dataPath = channel.dataPath();
         try {
             dataPath.opened(queuePair.agreed(privateData, dataPath.assumedPrivateData()));
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
             failed(e);
             return;
         }

@@ -30,7 +30,10 @@ final class DefaultIoHandlerPoller implements IoHandlerPoller {
     /** Longest wait between two looks at the channels that are to be closed. */
     private static final long CLOSING_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-    /** Time that connections of closed channels have for their end on the network. */
+    /**
+     * Time that connections of closed channels have for their end on the network, and the longest that a channel waits
+     * for posted work: more than DRAIN_MILLIS by default.
+     */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final EventLoop eventLoop;
@@ -109,6 +112,11 @@ final class DefaultIoHandlerPoller implements IoHandlerPoller {
         return work;
     }
 
+    @Override
+    public long activeNanos() {
+        return hasWorked ? polled - start : 0;
+    }
+
     private void endRound(boolean hadTasks) throws IOException {
         long now = context.nanoTime();
         boolean worked = !isFailed && (hasWorked || hadTasks);
@@ -149,8 +157,10 @@ final class DefaultIoHandlerPoller implements IoHandlerPoller {
             poller.closeChannels();
             while (poller.isClosing()) {
                 long waited = context.nanoTime() - begin;
-                poller.cut(waited);
-                if (waited >= LINGER_NANOS && !poller.hasOpenChannels()) {
+                boolean isOver = waited >= LINGER_NANOS;
+                // The loop runs no task meanwhile: a user's SO_LINGER cannot be its only bound.
+                poller.cut(isOver ? Long.MAX_VALUE : waited);
+                if (isOver && !poller.hasOpenChannels()) {
                     return;
                 }
                 if (poller.poll() == 0) {

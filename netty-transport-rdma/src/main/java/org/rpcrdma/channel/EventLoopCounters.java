@@ -12,10 +12,6 @@ final class EventLoopCounters {
 
     private final long[] values = new long[RdmaCounter.values().length];
 
-    void increment(RdmaCounter counter) {
-        add(counter, 1);
-    }
-
     void add(RdmaCounter counter, long amount) {
         int i = counter.ordinal();
         ELEMENT.setOpaque(values, i, values[i] + amount);

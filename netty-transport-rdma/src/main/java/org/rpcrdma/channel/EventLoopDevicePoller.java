@@ -16,6 +16,7 @@ import java.util.function.BooleanSupplier;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 import org.rpcrdma.verbs.EventLoopVerbsContext;
+import org.rpcrdma.verbs.FailureLog;
 
 /**
  * Polls one {@link EventLoopVerbsContext} for the channels of an event loop, and keeps what they share: registered
@@ -127,7 +128,7 @@ final class EventLoopDevicePoller {
     }
 
     void count(RdmaCounter counter) {
-        counters.increment(counter);
+        counters.add(counter, 1);
     }
 
     void count(RdmaCounter counter, long amount) {
@@ -222,16 +223,16 @@ final class EventLoopDevicePoller {
      * @param worked whether there was anything to do, and the poll did not fail
      */
     void roundEnded(long start, long polled, long now, boolean worked) {
-        counters.increment(RdmaCounter.ROUNDS);
+        counters.add(RdmaCounter.ROUNDS, 1);
         if (polling != null) {
             polling.roundEnded(start, now, worked);
         }
         if (worked) {
-            counters.increment(RdmaCounter.ROUNDS_WITH_WORK);
+            counters.add(RdmaCounter.ROUNDS_WITH_WORK, 1);
             counters.add(RdmaCounter.IO_NANOS, polled - start);
             counters.add(RdmaCounter.TASK_NANOS, now - polled);
             if (now - start > STALL_NANOS) {
-                counters.increment(RdmaCounter.STALLS);
+                counters.add(RdmaCounter.STALLS, 1);
                 TransportFlightEvents.stall(polled - start, now - polled);
             }
         }
@@ -240,12 +241,8 @@ final class EventLoopDevicePoller {
     void roundFailed(Throwable t) {
         stopPolling();
         pause.roundFailed();
-        counters.increment(RdmaCounter.FAILED_ROUNDS);
-        try {
-            logger.warn("A round of the event loop failed; the loop goes on", t);
-        } catch (Throwable ignored) {
-            // Logging itself failed, for lack of memory or in an appender: continue without it.
-        }
+        counters.add(RdmaCounter.FAILED_ROUNDS, 1);
+        FailureLog.warn(logger, "A round of the event loop failed; the loop goes on", t);
     }
 
     // ------------------------------------------------------------------ waiting
@@ -269,7 +266,7 @@ final class EventLoopDevicePoller {
             Thread.onSpinWait();
             return true;
         }
-        counters.increment(RdmaCounter.SLEEPS);
+        counters.add(RdmaCounter.SLEEPS, 1);
         return false;
     }
 

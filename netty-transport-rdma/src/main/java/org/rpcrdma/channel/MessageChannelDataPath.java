@@ -10,6 +10,8 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultMessageSizeEstimator;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.verbs.DeviceCapabilities;
@@ -28,6 +30,21 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
      * until arrival.
      */
     private static final int LEAST_COUNTED = 16 << 10;
+
+    /**
+     * Flushed messages of a codec that may be unsent while inbound ones are delivered; more where there are more
+     * receives, or a longer send queue. A peer that takes its replies has a few of them unsent for each receive.
+     */
+    private static final int LEAST_UNSENT = 1024;
+
+    private static final int UNSENT_PER_RECEIVE = 16;
+
+    /**
+     * The same in bytes, among them the data of RDMA Writes: all connections share the registered memory. Those of one
+     * address together have {@link PeerUnsentQuota}.
+     */
+    private static final long MOST_UNSENT_BYTES =
+            Math.min(256L << 20, RdmaChannel.registeredBytesLimit() / 8);
 
     private final RdmaChannelConfig config;
     private final QueuePair queuePair;
@@ -55,6 +72,15 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     /** Memory that the peer may access. */
     final ChannelMemoryExposures exposures;
 
+    /** Flushed messages that may be unsent; not below the depth of the send queue. */
+    private final int mostUnsent;
+
+    /** What counts for the address of the peer. */
+    private final ChannelUnsentQuotaShare unsent;
+
+    /** Whether inbound messages wait until the peer has taken outbound ones. */
+    private boolean isHeld;
+
     /** @param memory decides what can be sent without a copy */
     MessageChannelDataPath(RdmaChannel channel, ZeroCopyRegistrar memory, QueuePair queuePair) {
         super(channel);
@@ -63,9 +89,14 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         config = channel.config();
         DeviceCapabilities device = channel.poller().context().capabilities();
         sends = new SendQueuePoster(queuePair, memory, config.getSendDepth(), channel);
+        mostUnsent =
+                Math.max(
+                        Math.max(LEAST_UNSENT, config.getSendDepth()),
+                        UNSENT_PER_RECEIVE * config.getReceiveDepth());
         incomplete =
                 new ChannelIncompleteMessageQuotaShare(
-                        channel::remoteAddress, config::getIncompleteBytesPerAddress);
+                        this::peerAddress, config::getIncompleteBytesPerAddress);
+        unsent = new ChannelUnsentQuotaShare(this::peerAddress);
         readDeadline =
                 new RdmaReadTimeout(
                         channel.eventLoop(),
@@ -139,6 +170,12 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
                 && sends.isEmpty();
     }
 
+    /** {@code null} while the device does not report it. */
+    private InetAddress peerAddress() {
+        InetSocketAddress address = channel.remoteAddress();
+        return address == null ? null : address.getAddress();
+    }
+
     private void stalled(IOException cause) {
         channel.poller().count(RdmaCounter.READS_STALLED);
         channel.poller().log().warn(channel, "a connection is ended", cause);
@@ -155,6 +192,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     @Override
     void outputEnds() {
         sends.hold();
+        unsent.end();
     }
 
     @Override
@@ -164,6 +202,7 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         }
         readDeadline.end();
         incomplete.end();
+        unsent.end();
         sends.clear();
         receives.clear();
         exposures.clear();
@@ -200,6 +239,9 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         } else {
             sends.unbuffered.spill();
         }
+        if (sends.blocked || sends.unbuffered.pending >= ChannelUnsentQuotaShare.STEP) {
+            checkUnsent();
+        }
     }
 
     @Override
@@ -212,6 +254,27 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         sends.post(flushed);
         if (sends.hasReads()) {
             readDeadline.begin();
+        }
+        if (isHeld
+                || sends.blocked
+                || flushed.totalPendingWriteBytes() >= ChannelUnsentQuotaShare.STEP) {
+            checkUnsent();
+        }
+    }
+
+    /**
+     * Holds inbound messages back, or goes on with them. A peer that sends calls and takes no replies finds no receive
+     * then, and TCP holds it up; one within its credits always finds one, so that what is unsent here is sent.
+     */
+    void checkUnsent() {
+        boolean wasHeld = isHeld;
+        // Only flushed messages: the others wait for the user, whom no completion would wake.
+        int messages = channel.isUnsentBounded ? sends.unsent() : 0;
+        long bytes = messages > 0 ? sends.unsentBytes() : 0;
+        unsent.set(bytes);
+        isHeld = messages > mostUnsent || bytes > MOST_UNSENT_BYTES || unsent.isExceeded();
+        if (wasHeld && !isHeld && channel.readPending) {
+            channel.becomeReady();
         }
     }
 
@@ -265,6 +328,9 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         if ((id & SendQueuePoster.SEND) != 0) {
             sends.completed(id, status);
             channel.workDone(sends.blocked && status == WorkStatus.SUCCESS);
+            if (isHeld || unsent.counted > 0) {
+                checkUnsent();
+            }
         } else if (status == WorkStatus.SUCCESS) {
             if (receives.completed == incompleteReceive) {
                 sendIsComplete();
@@ -282,6 +348,11 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
 
     @Override
     boolean hasInbound() {
+        return receives.hasMessage() && (!isHeld || channel.end.disconnected);
+    }
+
+    @Override
+    boolean receivesFollow() {
         return receives.hasMessage();
     }
 

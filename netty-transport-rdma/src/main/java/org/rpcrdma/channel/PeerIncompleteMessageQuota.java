@@ -2,8 +2,6 @@
 package org.rpcrdma.channel;
 
 import java.net.InetAddress;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.rpcrdma.verbs.DirectMemoryBudget;
 
@@ -21,8 +19,8 @@ import org.rpcrdma.verbs.DirectMemoryBudget;
  */
 final class PeerIncompleteMessageQuota {
 
-    private static final ConcurrentMap<InetAddress, PeerIncompleteMessageQuota> SHARES =
-            new ConcurrentHashMap<>();
+    private static final SharesByAddress<PeerIncompleteMessageQuota> SHARES =
+            new SharesByAddress<>(PeerIncompleteMessageQuota::new);
 
     /** Bytes of all addresses. */
     private static final AtomicLong TOTAL = new AtomicLong();
@@ -30,28 +28,18 @@ final class PeerIncompleteMessageQuota {
     private final InetAddress address;
     private final AtomicLong bytes = new AtomicLong();
 
-    /** Guarded by the map's compute methods. */
-    private int users;
-
     private PeerIncompleteMessageQuota(InetAddress address) {
         this.address = address;
     }
 
     /** Returns the quota of an address, valid until {@link #leave}. */
     static PeerIncompleteMessageQuota join(InetAddress address) {
-        return SHARES.compute(
-                address,
-                (key, known) -> {
-                    PeerIncompleteMessageQuota share =
-                            known == null ? new PeerIncompleteMessageQuota(key) : known;
-                    share.users++;
-                    return share;
-                });
+        return SHARES.join(address);
     }
 
     /** Ends one {@link #join}, whose user has given back all bytes. */
     void leave() {
-        SHARES.computeIfPresent(address, (key, known) -> --known.users == 0 ? null : known);
+        SHARES.leave(address);
     }
 
     /**

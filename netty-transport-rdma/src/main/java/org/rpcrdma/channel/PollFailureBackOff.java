@@ -23,8 +23,10 @@ final class PollFailureBackOff {
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final EventLoopVerbsContext context;
-    private int failures;
-    private boolean isStarted;
+
+    /** Rounds in a row that have failed: 0 in all usual ones, which need not ask more. */
+    int failures;
+
     private long end;
 
     /** The thread while it waits here instead of in the device. */
@@ -38,7 +40,6 @@ final class PollFailureBackOff {
     void roundFailed() {
         failures++;
         if (failures > FAILURES_IN_A_ROW) {
-            isStarted = true;
             end = context.nanoTime() + PAUSE_NANOS;
         }
     }
@@ -50,7 +51,7 @@ final class PollFailureBackOff {
 
     /** Whether polling is paused. */
     boolean isOn() {
-        return isStarted && end - context.nanoTime() > 0;
+        return failures > FAILURES_IN_A_ROW && end - context.nanoTime() > 0;
     }
 
     /**

@@ -59,7 +59,7 @@ final class QueuePairEventHandler implements QueuePairHandler {
     /** Receives are replaced when their messages are delivered. */
     @Override
     public boolean receivesFollow() {
-        return channel.mayDeliver() && channel.readPending && channel.path.hasInbound();
+        return channel.mayDeliver() && channel.readPending && channel.path.receivesFollow();
     }
 
     @Override

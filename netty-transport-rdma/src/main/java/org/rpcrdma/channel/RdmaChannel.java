@@ -29,9 +29,7 @@ import org.rpcrdma.verbs.QueuePairConfig;
  *
  * <p>The promise of a write succeeds when the device has completed the work request, so that the water marks bound the
  * bytes in flight, and closing in the listener of a write loses no data. A closing channel lets posted work finish
- * first, for at most {@link RdmaChannelOption#DRAIN_MILLIS}.
- *
- * <p>There is no half-close, and so no {@code shutdownOutput}.
+ * first, for at most {@link RdmaChannelOption#DRAIN_MILLIS}. There is no half-close, and so no {@code shutdownOutput}.
  */
 public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
@@ -39,15 +37,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 64);
 
     private static final String EXPECTED =
-            " (expected: "
-                    + StringUtil.simpleClassName(ByteBuf.class)
-                    + ", "
-                    + StringUtil.simpleClassName(RdmaSendWithInvalidate.class)
-                    + ", "
-                    + StringUtil.simpleClassName(RdmaWrite.class)
-                    + ", "
-                    + StringUtil.simpleClassName(RdmaRead.class)
-                    + ')';
+            " (expected: ByteBuf, RdmaSendWithInvalidate, RdmaWrite, RdmaRead)";
 
     private final RdmaChannelConfig config = new RdmaChannelConfig(this);
 
@@ -61,6 +51,9 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
     ChannelHandlerContext readerContext;
 
     ChannelInboundHandler reader;
+
+    /** See {@link ChannelInternals#boundUnsent}. */
+    boolean isUnsentBounded;
 
     /** Size of receives set before they exist; 0 for the configured size. */
     private int receiveUpTo;
@@ -366,6 +359,14 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         @Override
         public boolean tryWrite(ByteBuf message, ChannelPromise promise) {
             return dataPath != null && dataPath.tryWrite(message, promise);
+        }
+
+        @Override
+        public void boundUnsent(boolean isBounded) {
+            isUnsentBounded = isBounded;
+            if (dataPath != null) {
+                dataPath.checkUnsent();
+            }
         }
 
         @Override

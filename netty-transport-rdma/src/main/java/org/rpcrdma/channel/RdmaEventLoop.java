@@ -173,7 +173,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
         long lastWork = start;
         for (; ; ) {
             boolean isFailed = false;
-            boolean isPolled = !poller.pause.isOn();
+            boolean isPolled = poller.pause.failures == 0 || !poller.pause.isOn();
             try {
                 boolean worked = false;
                 try {
@@ -206,7 +206,7 @@ final class RdmaEventLoop extends SingleThreadEventLoop {
                 poller.roundFailed(t);
                 start = context.nanoTime();
             }
-            if (!isFailed && isPolled) {
+            if (!isFailed && isPolled && poller.pause.failures > 0) {
                 poller.pause.roundSucceeded();
             }
             try {

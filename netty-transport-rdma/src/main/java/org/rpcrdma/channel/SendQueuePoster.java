@@ -82,6 +82,16 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         return posted.head;
     }
 
+    /** Number of flushed messages that are not sent, in flight or not. */
+    int unsent() {
+        return unbuffered.unsent() + outbound.size();
+    }
+
+    /** Bytes of all messages that are not sent, with Netty's overhead for each. */
+    long unsentBytes() {
+        return unbuffered.pending + outbound.totalPendingWriteBytes();
+    }
+
     // ------------------------------------------------------------------ posting
 
     /**

@@ -150,6 +150,14 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
             meter.endsChanged(ends);
             output.end(RsocketMessage.SHUTDOWN);
         }
+        outputEnds();
+    }
+
+    /** Flushed data do not wait for the peer any more. */
+    @Override
+    void outputEnds() {
+        output.stopWaiting();
+        meter.outputChanged(output);
     }
 
     @Override
@@ -172,6 +180,7 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
         } else {
             queuePair.disconnect();
         }
+        outputEnds();
     }
 
     @Override
@@ -228,6 +237,8 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
                 timers.retryLater();
             }
         }
+        // A region may have ended without a byte, so that no completion follows.
+        channel.outputMayEnd();
     }
 
     @Override
@@ -252,9 +263,9 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
         }
         try {
             if (PostedStreamWrites.isReceive(id)) {
-                taken(length);
+                received(receives.take(length));
             } else {
-                output.completed(id, channel.unsafe().outboundBuffer());
+                output.completed(id);
                 if (!channel.isOpen()) {
                     return; // the listener of a write has closed the channel
                 }
@@ -304,18 +315,6 @@ final class StreamChannelDataPath extends AbstractChannelDataPath<RdmaStreamChan
         if (channel.isActive() && input.wantsReplenishing()) {
             channel.becomeReady();
         }
-    }
-
-    /** A Send has arrived. If messages are immediate data, receives have no memory for a Send. */
-    private void taken(int length) throws StreamProtocolException {
-        if (length != RsocketMessage.BYTES) {
-            throw new StreamProtocolException(
-                    "The peer sent a message of "
-                            + length
-                            + " bytes, expected "
-                            + RsocketMessage.BYTES);
-        }
-        received(receives.take());
     }
 
     private void received(int message) throws StreamProtocolException {

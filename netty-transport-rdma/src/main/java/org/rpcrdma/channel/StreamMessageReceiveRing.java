@@ -4,6 +4,7 @@ package org.rpcrdma.channel;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.stream.RsocketMessage;
+import org.rpcrdma.stream.StreamProtocolException;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
 import org.rpcrdma.verbs.ReceiveMemoryRange;
@@ -105,8 +106,20 @@ final class StreamMessageReceiveRing implements ReceiveMemoryRange {
         return RsocketMessage.BYTES;
     }
 
-    /** Returns the message of the oldest receive, which has completed, and posts the receive again. */
-    int take() {
+    /**
+     * Returns the message of the oldest receive, which has completed, and posts the receive again.
+     *
+     * @param length of what has arrived
+     * @throws StreamProtocolException when it is no message; with immediate data there is no memory for a Send
+     */
+    int take(int length) throws StreamProtocolException {
+        if (length != RsocketMessage.BYTES) {
+            throw new StreamProtocolException(
+                    "The peer sent a message of "
+                            + length
+                            + " bytes, expected "
+                            + RsocketMessage.BYTES);
+        }
         int message = memory.buffer().getIntLE(next * RsocketMessage.BYTES);
         postAgain();
         return message;

@@ -52,9 +52,18 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
     private long sentBytes;
 
     private final OutboundBufferProgress posted = new OutboundBufferProgress();
+
+    /** Has the posted data; the channel has none while its close waits for them. */
     private ChannelOutboundBuffer outbound;
+
     private int skip;
     private boolean blocked;
+
+    /** Whether flushed bytes are being posted. */
+    private boolean isPosting;
+
+    /** Message that ends the output once they are; 0 for none. */
+    private int endAfterPosting;
 
     /** Whether flushed bytes wait for memory to copy to. */
     private boolean lacksMemory;
@@ -145,18 +154,26 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
      */
     void post(ChannelOutboundBuffer in) throws Exception {
         outbound = in;
-        do {
-            skip = posted.count();
-            blocked = false;
-            lacksMemory = false;
-            try {
-                in.forEachFlushedMessage(this);
-            } finally {
-                announce();
-                doorbell();
+        isPosting = true;
+        try {
+            do {
+                skip = posted.count();
+                blocked = false;
+                lacksMemory = false;
+                try {
+                    in.forEachFlushedMessage(this);
+                } finally {
+                    announce();
+                    doorbell();
+                }
+                // A listener notified of an empty buffer may flush more.
+            } while (posted.addCompletedBytes(in, 0) && !blocked);
+        } finally {
+            isPosting = false;
+            if (endAfterPosting != 0) {
+                end(endAfterPosting);
             }
-            // A listener notified of an empty buffer may flush more.
-        } while (posted.addCompletedBytes(in, 0) && !blocked);
+        }
     }
 
     @Override
@@ -335,10 +352,25 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         work.send(RsocketMessage.sgl(limit));
     }
 
-    /** Announces the end of one or both directions, after all posted work. */
+    /**
+     * Announces the end of one or both directions, after all posted work. A listener that flushes and then ends the
+     * output, while {@link #post} runs, has its data posted first.
+     */
     void end(int message) {
+        if (isPosting) {
+            endAfterPosting = message;
+            return;
+        }
+        endAfterPosting = 0;
+        stopWaiting();
         work.send(message);
         doorbell();
+    }
+
+    /** The output has ended: what was not posted never will be. */
+    void stopWaiting() {
+        blocked = false;
+        lacksMemory = false;
     }
 
     /** Makes the peer's device acknowledge, unless work is in flight, which has the same effect. */
@@ -348,19 +380,15 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
 
     // ------------------------------------------------------------------ completing
 
-    /**
-     * A work request of this end has succeeded.
-     *
-     * @param in the outbound buffer, or {@code null} if closed, when no promise is pending
-     */
-    void completed(long id, ChannelOutboundBuffer in) {
+    /** A work request of this end has succeeded. */
+    void completed(long id) {
         if (!PostedStreamWrites.isMessage(id)) {
             work.completed(id);
             return;
         }
         int message = work.takeMessage();
         switch (RsocketMessage.kind(message)) {
-            case DATA -> dataSent(RsocketMessage.value(message), in);
+            case DATA -> dataSent(RsocketMessage.value(message));
             case SGL -> controls--;
             case DISCONNECT -> over = true;
             default -> {
@@ -369,15 +397,14 @@ final class StreamOutput implements ChannelOutboundBuffer.MessageProcessor {
         }
     }
 
-    private void dataSent(int bytes, ChannelOutboundBuffer in) {
+    private void dataSent(int bytes) {
         bytesUnderWay -= bytes;
-        if (in != null) {
-            posted.addCompletedBytes(in, bytes);
-        }
+        posted.addCompletedBytes(outbound, bytes);
     }
 
     /** Releases all memory, after the queue pair was destroyed. */
     void release() {
+        endAfterPosting = 0;
         work.release();
         if (copy != null) {
             copy.buffer().release();

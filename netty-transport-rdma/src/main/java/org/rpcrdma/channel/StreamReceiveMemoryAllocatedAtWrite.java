@@ -115,23 +115,23 @@ final class StreamReceiveMemoryAllocatedAtWrite extends StreamReceiveMemory {
     }
 
     private boolean addPiece(int bytes) {
-        if (announced != tail && bytes < LARGE) {
-            // More data arrive at once than a piece holds.
-            size = Math.min(2 * size, MOST_PIECE);
+        if (tail - head == pieces.length) {
+            grow(); // before a piece is taken, which would be lost where there is no heap
         }
-        RegisteredByteBuf piece = take(bytes < LARGE ? Math.max(size, bytes) : bytes, bytes);
+        // More data arrive at once than a piece holds.
+        boolean isLarger = announced != tail && bytes < LARGE;
+        int next = isLarger ? Math.min(2 * size, MOST_PIECE) : size;
+        RegisteredByteBuf piece = take(bytes < LARGE ? Math.max(next, bytes) : bytes, bytes);
         if (piece == null) {
-            return false;
+            return false; // the device asks again
         }
+        size = next;
         if (isArrived()) {
             endLast();
             announced = tail;
             removeDelivered();
         } else if (announced != tail) {
             endLast();
-        }
-        if (tail - head == pieces.length) {
-            grow();
         }
         pieces[tail++ & (pieces.length - 1)] = piece;
         given = 0;

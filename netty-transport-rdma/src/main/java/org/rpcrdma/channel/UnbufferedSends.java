@@ -44,7 +44,7 @@ final class UnbufferedSends {
     private int tail;
 
     /** Sizes of all messages here, those in flight included. Written by the event loop alone. */
-    private volatile long pending;
+    volatile long pending;
 
     /** Whether {@link #pending} has passed the high water mark, and not the low one since. */
     private volatile boolean isFull;
@@ -73,6 +73,11 @@ final class UnbufferedSends {
 
     boolean isEmpty() {
         return head == tail;
+    }
+
+    /** Number of flushed messages that are not sent. */
+    int unsent() {
+        return flushed - head;
     }
 
     // ------------------------------------------------------------------ writing

@@ -31,7 +31,7 @@ final class ZeroCopyRegistrar {
 
     /** The pool's registration that holds these bytes, or {@code null}. */
     MemoryRegion pooled(ByteBuf buffer, int index, int length) {
-        if (buffer instanceof RegisteredByteBuf own && own.isOf(pool)) {
+        if (buffer instanceof RegisteredByteBuf own && own.pool == pool) {
             return own.registration(index, length);
         }
         return buffer.hasMemoryAddress()

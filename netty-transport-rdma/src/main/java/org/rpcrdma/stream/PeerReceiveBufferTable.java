@@ -8,7 +8,8 @@ import io.netty.buffer.ByteBuf;
  * by an SGL message; each entry is copied once, so that later writes do not change it.
  *
  * <p>Entries are read only after an SGL message was received: only its completion orders the device's writes before the
- * reads of this end.
+ * reads of this end. The message may be that of an earlier entry, or grant credits alone, while the device writes this
+ * one: an entry without a length is read again after the next message.
  */
 public final class PeerReceiveBufferTable {
 
@@ -52,7 +53,7 @@ public final class PeerReceiveBufferTable {
         }
         int index = next * ReceiveBufferAddress.BYTES;
         ReceiveBufferAddress entry = ReceiveBufferAddress.get(memory, index);
-        if (entry.length() == 0) {
+        if (entry == null) {
             return;
         }
         ReceiveBufferAddress.clear(memory, index);

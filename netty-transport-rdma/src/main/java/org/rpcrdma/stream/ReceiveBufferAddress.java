@@ -2,6 +2,7 @@
 package org.rpcrdma.stream;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.invoke.VarHandle;
 
 /**
  * Address of a receive buffer: an entry of a target SGL, 16 bytes. This end reads its own table in little-endian
@@ -33,11 +34,19 @@ public record ReceiveBufferAddress(long offset, int key, long length) {
         buffer.setInt(index + LENGTH, length);
     }
 
+    /**
+     * Reads an entry that the device may be writing. Devices write a range upwards: the length comes last.
+     *
+     * @return the entry, or {@code null} if there is none
+     */
     static ReceiveBufferAddress get(ByteBuf buffer, int index) {
+        long length = buffer.getUnsignedIntLE(index + LENGTH);
+        if (length == 0) {
+            return null;
+        }
+        VarHandle.acquireFence(); // the other fields belong to this length
         return new ReceiveBufferAddress(
-                buffer.getLongLE(index),
-                buffer.getIntLE(index + KEY),
-                buffer.getUnsignedIntLE(index + LENGTH));
+                buffer.getLongLE(index), buffer.getIntLE(index + KEY), length);
     }
 
     static void clear(ByteBuf buffer, int index) {

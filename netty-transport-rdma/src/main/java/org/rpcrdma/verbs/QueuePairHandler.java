@@ -86,8 +86,8 @@ public interface QueuePairHandler {
      * A message is arriving, no receive is posted, and every completion was delivered. Called during data transfer: the
      * implementation must not call the queue pair.
      *
-     * @return whether receives will be posted soon, independent of the peer: a device with flow control then delays the
-     *     peer and asks again; otherwise the connection ends
+     * @return whether receives will be posted without another message of the peer: a device with flow control then
+     *     delays the peer, asks again, and ends the connection after a time-out; otherwise the connection ends at once
      */
     default boolean receivesFollow() {
         return false;

@@ -10,16 +10,16 @@ import org.rpcrdma.verbs.EventLoopVerbsContext;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Provider of devices whose calls a test sees, answers itself or fails. */
-final class InterceptedDevice implements VerbsProvider {
+public final class InterceptedDevice implements VerbsProvider {
 
     /** Called in the place of each method of a context or of a queue pair. */
     @FunctionalInterface
-    interface Interceptor {
+    public interface Interceptor {
         Object call(Call call) throws Throwable;
     }
 
     /** A call that is intercepted. */
-    static final class Call {
+    public static final class Call {
         private final Object target;
         private final Method method;
         private final Object[] arguments;
@@ -30,16 +30,27 @@ final class InterceptedDevice implements VerbsProvider {
             this.arguments = arguments;
         }
 
-        String name() {
+        public String name() {
             return method.getName();
         }
 
-        Object argument(int index) {
+        public Object argument(int index) {
             return arguments[index];
         }
 
+        /** Calls the device, with another last argument. */
+        public Object proceedWith(Object last) throws Throwable {
+            arguments[arguments.length - 1] = last;
+            return proceed();
+        }
+
+        /** The last argument. */
+        public Object last() {
+            return arguments[arguments.length - 1];
+        }
+
         /** Calls the device. */
-        Object proceed() throws Throwable {
+        public Object proceed() throws Throwable {
             try {
                 return method.invoke(target, arguments);
             } catch (InvocationTargetException e) {
@@ -57,15 +68,15 @@ final class InterceptedDevice implements VerbsProvider {
     }
 
     /** The provider of the tests, with the calls of its contexts intercepted. */
-    static VerbsProvider of(Interceptor interceptor) {
+    public static VerbsProvider of(Interceptor interceptor) {
         return new InterceptedDevice(Rdma::provider, interceptor);
     }
 
-    static VerbsProvider of(VerbsProvider device, Interceptor interceptor) {
+    public static VerbsProvider of(VerbsProvider device, Interceptor interceptor) {
         return new InterceptedDevice(() -> device, interceptor);
     }
 
-    static <T> T intercepted(Class<T> type, T target, Interceptor interceptor) {
+    public static <T> T intercepted(Class<T> type, T target, Interceptor interceptor) {
         return type.cast(
                 Proxy.newProxyInstance(
                         type.getClassLoader(),

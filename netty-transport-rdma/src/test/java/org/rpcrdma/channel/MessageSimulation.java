@@ -18,19 +18,6 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
 
     private static final int MOST_ACTIONS = 12;
 
-    /** Hosts of a user, which fail. */
-    public interface Hosts {
-
-        /** {@return an event loop of a host of its own} */
-        RdmaEventLoopGroup group(Random random);
-
-        /** All are connected: some host may fail from now on. */
-        void beginFaults(Random random);
-    }
-
-    /** {@code null} for hosts that do not fail. */
-    private final Hosts hosts;
-
     private final boolean hasCloses;
     private final int receiveDepth;
     private final boolean hasMemory;
@@ -42,8 +29,7 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
 
     /** A history, with hosts of the caller's, that has not begun. */
     public MessageSimulation(SimulatedNetwork network, Hosts hosts) {
-        super(network, RdmaServerChannel.class, RdmaChannel.class);
-        this.hosts = hosts;
+        super(network, hosts, RdmaServerChannel.class, RdmaChannel.class);
         hasCloses = random.nextInt(4) == 0;
         hasMemory = network.seed() % 2 != 0;
         receiveDepth = 2 + random.nextInt(random.nextBoolean() ? 12 : 64);
@@ -52,18 +38,6 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
     @Override
     boolean isComplete() {
         return super.isComplete() && !hasCloses && hosts == null;
-    }
-
-    @Override
-    RdmaEventLoopGroup group() {
-        return hosts == null ? super.group() : hosts.group(random);
-    }
-
-    @Override
-    void beginFaults() {
-        if (hosts != null) {
-            hosts.beginFaults(random);
-        }
     }
 
     @Override
@@ -104,7 +78,7 @@ public final class MessageSimulation extends PairSimulation<MessageEnd> {
 
     /** Nobody flushes again, and all that was flushed is sent nevertheless. */
     @Override
-    void beforeTheEnd(List<MessageEnd> all) {
+    void beforeTheEnd(List<MessageEnd> all, List<RdmaEventLoopGroup> groups) {
         all.forEach(MessageEnd::rest);
         expect("what was flushed is sent", () -> all.stream().allMatch(MessageEnd::isFlushedSent));
     }

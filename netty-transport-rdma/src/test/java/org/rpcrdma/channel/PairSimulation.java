@@ -39,7 +39,41 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
         <T> void set(ChannelOption<T> option, T value);
     }
 
+    /** Hosts of a user, which fail. */
+    public interface Hosts {
+
+        /** {@return an event loop of a host} */
+        RdmaEventLoopGroup group(Random random);
+
+        /** All are connected: some host may fail from now on. */
+        void beginFaults(Random random);
+
+        /** {@return whether what fails is only to be waited for} */
+        default boolean isMendable() {
+            return false;
+        }
+
+        /** {@return how many connections may be lost by what has failed} */
+        default int mostLost() {
+            return Integer.MAX_VALUE;
+        }
+
+        /** Nothing fails any more. */
+        default void recover() {}
+
+        /**
+         * Checks what holds between steps.
+         *
+         * @throws AssertionError when it does not
+         */
+        default void checkNow() {}
+    }
+
     final SimulatedNetwork network;
+
+    /** {@code null} for hosts that do not fail. */
+    final Hosts hosts;
+
     final Random random;
 
     /** Whether connections may be reset; otherwise faults are delays. */
@@ -51,9 +85,11 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
 
     PairSimulation(
             SimulatedNetwork network,
+            Hosts hosts,
             Class<? extends ServerChannel> serverType,
             Class<? extends Channel> clientType) {
         this.network = network;
+        this.hosts = hosts;
         this.serverType = serverType;
         this.clientType = clientType;
         random = new Random(~network.seed());
@@ -98,37 +134,58 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
         }
         beginFaults();
         for (int i = 10 + random.nextInt(60); i > 0; i--) {
+            beforeAnAction(groups);
             act(ends.get(random.nextInt(ends.size())));
             network.run(random.nextInt(80));
             if (random.nextInt(10) == 0) {
                 fault();
             }
         }
-        beforeTheEnd(ends);
+        beforeTheEnd(ends, groups);
         ends.forEach(SimulatedEnd::finish);
         expect("all promises end", () -> ends.stream().allMatch(SimulatedEnd::isSettled));
+        checkLosses(ends);
         if (isComplete()) {
-            expect("all that was written arrives", () -> ends.stream().allMatch(E::hasAll));
-            ends.forEach(SimulatedEnd::checkPromises);
+            expect(
+                    "all that was written arrives",
+                    () -> ends.stream().allMatch(E::hasAllOfItsPeer));
+            // A connect may have failed for lack of memory.
+            ends.stream().filter(E::hasPeer).forEach(SimulatedEnd::checkPromises);
         }
         ends.forEach(SimulatedEnd::close);
         expect("all channels are closed", () -> ends.stream().noneMatch(SimulatedEnd::isOpen));
         for (RdmaEventLoopGroup group : groups) {
             expect("no channel has memory", () -> group.registeredBytesInUse() == 0);
         }
+        checkEnd(ends);
         bound.channel().close();
         groups.forEach(group -> group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
         expect("all event loops end", () -> network.threadCount() == 0);
     }
 
-    /** Called when all are connected. */
-    void beginFaults() {}
+    private void beginFaults() {
+        if (hosts != null) {
+            hosts.beginFaults(random);
+        }
+    }
 
     /** Called when all has been done but for the end. */
-    void beforeTheEnd(List<E> all) {}
+    void beforeTheEnd(List<E> all, List<RdmaEventLoopGroup> groups) {}
+
+    /** Called before each one; the first of the groups is that of the server. */
+    void beforeAnAction(List<RdmaEventLoopGroup> groups) {}
+
+    /** Called when all channels are closed. */
+    void checkEnd(List<E> all) {}
+
+    /** Called when no promise is left. */
+    void checkLosses(List<E> all) {}
 
     /** {@return an event loop of its own} */
-    RdmaEventLoopGroup group() {
+    private RdmaEventLoopGroup group() {
+        if (hosts != null) {
+            return hosts.group(random);
+        }
         return SimulatedGroups.single(
                 network.executor(),
                 network.provider(IwarpConfig.defaults()),
@@ -147,14 +204,20 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
         };
     }
 
-    private void connect(RdmaEventLoopGroup group) {
+    /** Connects an end that is to have a peer. */
+    final void connect(RdmaEventLoopGroup group) {
+        int before = ends.size();
+        ChannelFuture connected = tryToConnect(group);
+        expect("the client is connected", () -> connected.isDone() && ends.size() == before + 2);
+        SimulatedEnd.pair(ends.get(before), ends.get(before + 1));
+    }
+
+    /** Connects an end, which may fail. */
+    final ChannelFuture tryToConnect(RdmaEventLoopGroup group) {
         Bootstrap bootstrap =
                 new Bootstrap().group(group).channel(clientType).handler(handler("client "));
         options(bootstrap::option);
-        int before = ends.size();
-        ChannelFuture connected = bootstrap.connect(ADDRESS);
-        expect("the client is connected", () -> connected.isDone() && ends.size() == before + 2);
-        SimulatedEnd.pair(ends.get(before), ends.get(before + 1));
+        return bootstrap.connect(ADDRESS);
     }
 
     private void fault() {
@@ -184,5 +247,8 @@ abstract class PairSimulation<E extends SimulatedEnd<E>> {
             throw new AssertionError("not so: " + what + state);
         }
         ends.forEach(SimulatedEnd::check);
+        if (hosts != null) {
+            hosts.checkNow();
+        }
     }
 }

@@ -63,6 +63,16 @@ abstract class SimulatedEnd<E extends SimulatedEnd<E>> extends ChannelInboundHan
     /** {@return whether all that the peer has written has arrived} */
     abstract boolean hasAll();
 
+    /** {@return whether the other end is known} */
+    final boolean hasPeer() {
+        return peer != null;
+    }
+
+    /** {@return whether it has no peer, or {@link #hasAll()}} */
+    final boolean hasAllOfItsPeer() {
+        return peer == null || hasAll();
+    }
+
     /**
      * Checks what must hold at any time.
      *

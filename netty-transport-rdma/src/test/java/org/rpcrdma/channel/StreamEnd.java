@@ -8,11 +8,16 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.util.IllegalReferenceCountException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
 /**
@@ -32,6 +37,9 @@ public final class StreamEnd extends SimulatedEnd<StreamEnd> {
 
     /** Those that have not succeeded, in their order. */
     private final Deque<Promised> promises = new ArrayDeque<>();
+
+    /** Those of its writes whose release counts. */
+    private final List<ByteBuf> buffers = new ArrayList<>();
 
     private long written;
     private long received;
@@ -112,18 +120,69 @@ public final class StreamEnd extends SimulatedEnd<StreamEnd> {
 
     /** Writes bytes, unless the output is shut down. */
     public void write(int length) {
+        write(length, Unpooled::wrappedBuffer);
+    }
+
+    /** As {@link #write(int)}, of direct memory that the device has to register. */
+    void writeDirect(int length) {
+        write(length, bytes -> mine(Unpooled.directBuffer(bytes.length).writeBytes(bytes)));
+    }
+
+    /** As {@link #write(int)}, of registered memory, if there is some. */
+    void writeRegistered(int length) {
         if (isFinished || isClosed) {
             return;
         }
+        byte[] bytes = next(length);
+        ChannelPromise promise = channel.newPromise();
+        promises.add(new Promised(promise, written - length, written));
+        channel.eventLoop().execute(() -> channel.write(registered(bytes), promise));
+    }
+
+    private ByteBuf registered(byte[] bytes) {
+        try {
+            ByteBuf memory = ((RdmaStreamChannel) channel).registeredBuffer(bytes.length);
+            return mine(memory.writeBytes(bytes));
+        } catch (IllegalStateException | OutOfMemoryError e) {
+            network.note(this + " has no registered memory to write: " + e.getMessage());
+            return Unpooled.wrappedBuffer(bytes);
+        }
+    }
+
+    private ByteBuf mine(ByteBuf buffer) {
+        buffers.add(buffer);
+        return buffer;
+    }
+
+    /**
+     * Checks that its channel is over with the memory of its writes.
+     *
+     * @throws AssertionError when it has some
+     */
+    void checkReleased() {
+        long left = buffers.stream().filter(buffer -> buffer.refCnt() > 0).count();
+        if (left > 0) {
+            throw new AssertionError(this + " has " + left + " written buffers in the end");
+        }
+    }
+
+    private void write(int length, Function<byte[], ByteBuf> memory) {
+        if (isFinished || isClosed) {
+            return;
+        }
+        byte[] bytes = next(length);
+        promises.add(new Promised(channel.write(memory.apply(bytes)), written - length, written));
+    }
+
+    /** The next bytes, which count as written before they are: another thread may deliver them at once. */
+    private byte[] next(int length) {
         byte[] bytes = new byte[length];
         int key = key(isServer);
         for (int i = 0; i < length; i++) {
             bytes[i] = at(written + i, key);
         }
-        // Before the write: another thread may deliver them at once.
-        long start = written;
         written += length;
-        promises.add(new Promised(channel.write(Unpooled.wrappedBuffer(bytes)), start, written));
+        return bytes;
     }
 
     /** Of a direction of this connection. */
@@ -200,6 +259,20 @@ public final class StreamEnd extends SimulatedEnd<StreamEnd> {
                 wrong = "is told that bytes were sent behind some that were not";
             }
         }
+    }
+
+    /** {@return whether the stream was lost at one end: something failed, or its handler was told of an error} */
+    boolean isLost() {
+        settle();
+        return failed > 0 || told != null;
+    }
+
+    /** {@return whether its handler was told of an error that is none of a transport} */
+    boolean isToldOfDefect() {
+        return (told instanceof Error && !(told instanceof OutOfMemoryError))
+                || told instanceof NullPointerException
+                || told instanceof IndexOutOfBoundsException
+                || told instanceof IllegalReferenceCountException;
     }
 
     /** {@return whether all that the peer has written has arrived, and the end behind it} */

@@ -50,11 +50,15 @@ class StreamReceiveMemoryAllocatedAtWriteTest {
 
     @BeforeEach
     void begin() throws IOException {
+        begin(64 << 20);
+    }
+
+    private void begin(int budget) throws IOException {
         context = Rdma.provider().open();
         pool =
                 new RegisteredBufferPool(
                         context,
-                        new DirectMemoryBudget(64 << 20),
+                        new DirectMemoryBudget(budget),
                         () -> true,
                         () -> {},
                         (bytes, why) -> {});
@@ -231,6 +235,34 @@ class StreamReceiveMemoryAllocatedAtWriteTest {
         }
         assertThat(bytes).isGreaterThan(60_000);
         assertThat(pool.lentBytes()).isLessThan(2L * bytes);
+    }
+
+    /** The device asks again and again while there is no memory. */
+    @Test
+    void aPieceThatWaitsForMemoryDoesNotGrowMeanwhile() throws Exception {
+        end();
+        buffers.clear();
+        announcedBuffers.clear();
+        begin(1 << 20);
+        int most = StreamReceiveMemoryAllocatedAtWrite.LEAST_PIECE;
+        arrive(most, 0);
+        final long before = pool.lentBytes();
+        List<ByteBuf> all = new ArrayList<>();
+        int size = 1 << 16;
+        while (size >= 16) {
+            try {
+                all.add(pool.registered(size));
+            } catch (IllegalStateException e) {
+                size >>= 1;
+            }
+        }
+        for (int i = 0; i < 10; i++) {
+            assertThat(memory.forWrite(buffers.element()[0], start, 100)).isNull();
+        }
+        all.forEach(ByteBuf::release);
+        assertThat(pool.lentBytes()).isEqualTo(before);
+        arrive(100, 0);
+        assertThat(pool.lentBytes() - before).isBetween(100L, 3L * most);
     }
 
     @Test

@@ -15,6 +15,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.StreamPair.Collector;
 import org.rpcrdma.stream.RsocketMessage;
@@ -200,17 +202,94 @@ class StreamStatisticsTest {
             assertGrows(loops);
             peer.send(RsocketMessage.sgl(RawStreamPeer.CREDITS + 1));
             peer.await(() -> peer.dataReceived() == CREDITS + 2);
+            // The peer may have the byte before the loop has counted what it could not send.
+            settle(channel);
             assertThat(loops.waitingStreams()).describedAs("for room").isEqualTo(1);
             assertThat(last.isDone()).isFalse();
             assertGrows(loops);
             peer.publish(1, CREDITS + 2, 100, RawStreamPeer.CREDITS + 2);
             peer.await(() -> peer.dataReceived() == CREDITS + 3);
             last.sync();
+            settle(channel);
             assertThat(loops.waitingStreams()).isZero();
             long waited = loops.value(RdmaCounter.STREAM_WAIT_NANOS);
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).sync();
             assertThat(loops.value(RdmaCounter.STREAM_WAIT_NANOS)).isEqualTo(waited);
             assertThat(loops.value(RdmaCounter.STREAM_BYTES_OUT)).isEqualTo(CREDITS + 3);
+        } finally {
+            group.shutdownGracefully(0, StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                    .syncUninterruptibly();
+        }
+    }
+
+    /** A stream that waits for credits, with data of its peer that are not read. */
+    private static RdmaStreamChannel waiting(RdmaEventLoopGroup group, RawStreamPeer peer)
+            throws Exception {
+        BlockingQueue<Collector> accepted = new LinkedBlockingQueue<>();
+        InetSocketAddress address =
+                (InetSocketAddress)
+                        new ServerBootstrap()
+                                .group(group)
+                                .channel(RdmaServerStreamChannel.class)
+                                .childHandler(StreamPair.initializer(accepted))
+                                .childOption(ChannelOption.AUTO_READ, false)
+                                .bind(InetAddress.getLoopbackAddress(), 0)
+                                .sync()
+                                .channel()
+                                .localAddress();
+        peer.connect(address, 1);
+        peer.write(peer.peer.buffer().offset(), peer.peer.buffer().key(), (byte) 1);
+        peer.send(RsocketMessage.data(1));
+        RdmaStreamChannel channel =
+                accepted.poll(StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS).channel;
+        StreamPair.await(
+                () -> channel.eventLoop().submit(() -> channel.dataPath().hasInbound()).get());
+        return channel;
+    }
+
+    @Test
+    void aStreamThatClosesWaitsForNoCredit() throws Exception {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+        try (RawStreamPeer peer = new RawStreamPeer()) {
+            RdmaStreamChannel channel = waiting(group, peer);
+            RdmaEventLoopGroupStatistics loops = RdmaEventLoopGroupStatistics.of(group);
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[2]));
+            settle(channel);
+            assertThat(loops.waitingStreams()).isEqualTo(1);
+            channel.eventLoop()
+                    .submit(
+                            () -> {
+                                channel.close();
+                                assertThat(channel.isClosing()).isTrue();
+                                assertThat(loops.waitingStreams()).isZero();
+                            })
+                    .sync();
+        } finally {
+            group.shutdownGracefully(0, StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                    .syncUninterruptibly();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aStreamWhosePeerHasEndedWaitsForNoCredit(boolean isOrderly) throws Exception {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+        try (RawStreamPeer peer = new RawStreamPeer()) {
+            RdmaStreamChannel channel = waiting(group, peer);
+            RdmaEventLoopGroupStatistics loops = RdmaEventLoopGroupStatistics.of(group);
+            ChannelFuture write = channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[2]));
+            settle(channel);
+            assertThat(loops.waitingStreams()).isEqualTo(1);
+            if (isOrderly) {
+                peer.send(RsocketMessage.DISCONNECT);
+            } else {
+                peer.queuePair.disconnect();
+            }
+            peer.await(write::isDone);
+            settle(channel);
+            assertThat(write.isSuccess()).isFalse();
+            assertThat(channel.isOpen()).describedAs("a byte is unread").isTrue();
+            assertThat(loops.waitingStreams()).isZero();
         } finally {
             group.shutdownGracefully(0, StreamPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
                     .syncUninterruptibly();

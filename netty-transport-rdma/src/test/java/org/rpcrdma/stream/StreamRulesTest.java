@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -158,6 +160,42 @@ class StreamRulesTest {
         table.addWritten(100);
         table.update();
         assertThat(table.room()).isZero();
+    }
+
+    /** The device writes the next entry while this end looks at the table for the message before it. */
+    @Test
+    void anEntryThatIsBeingWrittenIsReadWholeOrLater() {
+        Runnable[] device = {() -> {}};
+        ByteBuf written =
+                new UnpooledHeapByteBuf(
+                        UnpooledByteBufAllocator.DEFAULT,
+                        PeerReceiveBufferTable.BYTES,
+                        PeerReceiveBufferTable.BYTES) {
+                    @Override
+                    public long getLongLE(int index) {
+                        long value = super.getLongLE(index);
+                        device[0].run();
+                        return value;
+                    }
+
+                    @Override
+                    public int getIntLE(int index) {
+                        int value = super.getIntLE(index);
+                        device[0].run();
+                        return value;
+                    }
+                };
+        PeerReceiveBufferTable read = new PeerReceiveBufferTable(written);
+        read.open(BUFFER);
+        read.addWritten(100);
+        device[0] = () -> ReceiveBufferAddress.put(written, 16, 0x5000, 5, 50);
+        read.update();
+        device[0] = () -> {};
+        read.update();
+        assertThat(read.room()).isEqualTo(50);
+        assertThat(read.offset()).isEqualTo(0x5000);
+        assertThat(read.key()).isEqualTo(5);
+        written.release();
     }
 
     // ------------------------------------------------------------------ credits

@@ -55,6 +55,13 @@ public interface ChannelInternals {
     boolean tryWrite(ByteBuf message, ChannelPromise promise);
 
     /**
+     * Whether to deliver no message while too many of this channel's own are flushed and not sent: a peer that takes no
+     * replies is held up, and does not fill the memory of all connections. For a codec with credits alone: a peer
+     * within them finds a receive for each message, whereas two ends without credits would wait for each other.
+     */
+    void boundUnsent(boolean isBounded);
+
+    /**
      * Whether the device accepts a peer's Send with Invalidate for handles of this channel. If not, do not announce
      * support to the peer: such a Send ends the connection. After registration.
      */

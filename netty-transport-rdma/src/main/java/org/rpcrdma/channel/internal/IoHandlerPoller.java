@@ -70,6 +70,12 @@ public interface IoHandlerPoller extends AutoCloseable {
     int poll();
 
     /**
+     * The time in nanoseconds that the last {@link #poll} has spent on what it found, without the wait before it; 0 if
+     * it found nothing.
+     */
+    long activeNanos();
+
+    /**
      * There is a task. Any thread.
      *
      * @param inEventLoop whether the caller is the event loop

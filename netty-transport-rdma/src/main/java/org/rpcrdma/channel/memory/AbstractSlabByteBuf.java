@@ -118,10 +118,6 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
 
     // ------------------------------------------------------------------ numbers
 
-    private int at(int index) {
-        return offset + index;
-    }
-
     @Override
     public int getInt(int index) {
         check(index, Integer.BYTES);
@@ -136,7 +132,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
 
     @Override
     protected byte _getByte(int index) {
-        return IS_DIRECT ? PlatformDependent.getByte(address + index) : memory.get(at(index));
+        return IS_DIRECT ? PlatformDependent.getByte(address + index) : memory.get(offset + index);
     }
 
     @Override
@@ -145,7 +141,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
             short value = PlatformDependent.getShort(address + index);
             return IS_REVERSED ? Short.reverseBytes(value) : value;
         }
-        return memory.getShort(at(index));
+        return memory.getShort(offset + index);
     }
 
     @Override
@@ -169,7 +165,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
             int value = PlatformDependent.getInt(address + index);
             return IS_REVERSED ? Integer.reverseBytes(value) : value;
         }
-        return memory.getInt(at(index));
+        return memory.getInt(offset + index);
     }
 
     @Override
@@ -183,7 +179,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
             long value = PlatformDependent.getLong(address + index);
             return IS_REVERSED ? Long.reverseBytes(value) : value;
         }
-        return memory.getLong(at(index));
+        return memory.getLong(offset + index);
     }
 
     @Override
@@ -196,7 +192,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
         if (IS_DIRECT) {
             PlatformDependent.putByte(address + index, (byte) value);
         } else {
-            memory.put(at(index), (byte) value);
+            memory.put(offset + index, (byte) value);
         }
     }
 
@@ -207,7 +203,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
                     address + index,
                     IS_REVERSED ? Short.reverseBytes((short) value) : (short) value);
         } else {
-            memory.putShort(at(index), (short) value);
+            memory.putShort(offset + index, (short) value);
         }
     }
 
@@ -234,7 +230,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
             PlatformDependent.putInt(
                     address + index, IS_REVERSED ? Integer.reverseBytes(value) : value);
         } else {
-            memory.putInt(at(index), value);
+            memory.putInt(offset + index, value);
         }
     }
 
@@ -249,7 +245,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
             PlatformDependent.putLong(
                     address + index, IS_REVERSED ? Long.reverseBytes(value) : value);
         } else {
-            memory.putLong(at(index), value);
+            memory.putLong(offset + index, value);
         }
     }
 
@@ -264,7 +260,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     public ByteBuf getBytes(int index, ByteBuf target, int targetIndex, int length) {
         check(index, length, targetIndex, target.capacity());
         if (target.hasArray()) {
-            memory.get(at(index), target.array(), target.arrayOffset() + targetIndex, length);
+            memory.get(offset + index, target.array(), target.arrayOffset() + targetIndex, length);
         } else if (IS_DIRECT && target.hasMemoryAddress()) {
             PlatformDependent.copyMemory(
                     address + index, target.memoryAddress() + targetIndex, length);
@@ -277,7 +273,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     @Override
     public ByteBuf getBytes(int index, byte[] target, int targetIndex, int length) {
         check(index, length, targetIndex, target.length);
-        memory.get(at(index), target, targetIndex, length);
+        memory.get(offset + index, target, targetIndex, length);
         return this;
     }
 
@@ -310,7 +306,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     public ByteBuf setBytes(int index, ByteBuf source, int sourceIndex, int length) {
         check(index, length, sourceIndex, source.capacity());
         if (source.hasArray()) {
-            memory.put(at(index), source.array(), source.arrayOffset() + sourceIndex, length);
+            memory.put(offset + index, source.array(), source.arrayOffset() + sourceIndex, length);
         } else if (IS_DIRECT && source.hasMemoryAddress()) {
             PlatformDependent.copyMemory(
                     source.memoryAddress() + sourceIndex, address + index, length);
@@ -337,7 +333,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     @Override
     public ByteBuf setBytes(int index, byte[] source, int sourceIndex, int length) {
         check(index, length, sourceIndex, source.length);
-        memory.put(at(index), source, sourceIndex, length);
+        memory.put(offset + index, source, sourceIndex, length);
         return this;
     }
 
@@ -394,7 +390,7 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
     @Override
     public ByteBuffer nioBuffer(int index, int length) {
         checkIndex(index, length);
-        return memory.slice(at(index), length);
+        return memory.slice(offset + index, length);
     }
 
     @Override
@@ -413,6 +409,6 @@ public abstract class AbstractSlabByteBuf extends AbstractCountedByteBuf {
         if (internal == null) {
             internal = memory.duplicate();
         }
-        return internal.limit(at(index) + length).position(at(index));
+        return internal.limit(offset + index + length).position(offset + index);
     }
 }

@@ -60,7 +60,7 @@ final class MemoryRegionRegistry {
             region.localKey();
             Slab slab = new Slab(memory, address, region);
             insert(slab);
-            bytes += slab.size();
+            bytes += slab.size;
             return slab;
         } catch (Throwable t) {
             if (region != null) {
@@ -91,7 +91,7 @@ final class MemoryRegionRegistry {
         System.arraycopy(slabs, i + 1, slabs, i, --count - i);
         slabs[count] = null;
         lastFound = null;
-        bytes -= slab.size();
+        bytes -= slab.size;
         if (isRegistered) {
             slab.region.forget();
         }
@@ -135,7 +135,7 @@ final class MemoryRegionRegistry {
     private static boolean holds(Slab slab, long address, int length) {
         return slab != null
                 && address >= slab.registered
-                && address - slab.registered <= slab.size() - length;
+                && address - slab.registered <= slab.size - length;
     }
 
     /**

@@ -147,7 +147,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
         }
         Slab slab = buffer.block.slab;
         if (slab.lent++ == 0) {
-            usedBytes += slab.size();
+            usedBytes += slab.size;
         }
         lentBytes += size;
         if (lentBytes > BUSY && allowedBytes > spareBytes()) {
@@ -230,7 +230,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
             free(buffer);
         }
         if (--slab.lent == 0) {
-            usedBytes -= slab.size();
+            usedBytes -= slab.size;
             if (closed || !tryAllowSpare()) {
                 freeReady();
                 giveBack(slab);

@@ -11,7 +11,9 @@ import org.rpcrdma.verbs.ReceiveMemoryRange;
  */
 public final class RegisteredByteBuf extends AbstractSlabByteBuf implements ReceiveMemoryRange {
 
-    private final RegisteredBufferPool pool;
+    /** The pool that it is lent from and returns to, always the same one. */
+    public final RegisteredBufferPool pool;
+
     SlabBlock block;
     private Slab slab;
     private int capacity;
@@ -70,11 +72,6 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
                                 ? inner
                                 : null;
         return own != null && own.pool == pool && own.refCnt() == 1;
-    }
-
-    /** Whether it is a pool's. */
-    public boolean isOf(RegisteredBufferPool other) {
-        return pool == other;
     }
 
     /**

@@ -14,6 +14,9 @@ final class Slab {
     /** The address of the first byte in work requests. */
     final long registered;
 
+    /** In bytes. */
+    final int size;
+
     /** The first block, which covers the whole slab when all blocks are coalesced. */
     SlabBlock first;
 
@@ -29,10 +32,6 @@ final class Slab {
         this.address = address;
         this.region = region;
         registered = region.address();
-    }
-
-    /** In bytes. */
-    int size() {
-        return memory.capacity();
+        size = memory.capacity();
     }
 }

@@ -19,7 +19,7 @@ final class SlabBlockAllocator {
 
     /** The block that covers a new slab, in use. */
     SlabBlock whole(Slab slab) {
-        slab.first = newBlock(slab, 0, slab.size());
+        slab.first = newBlock(slab, 0, slab.size);
         return slab.first;
     }
 

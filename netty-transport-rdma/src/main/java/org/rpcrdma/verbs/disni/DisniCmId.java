@@ -80,16 +80,22 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
             connection = new DisniCmId(loop, subject);
         }
         DisniCmId made = connection;
-        loop.deliver(() -> tell(event, made));
+        loop.deliver(() -> tell(loop, event, made));
     }
 
     @SuppressWarnings("EnumOrdinal") // the numbers of verbs
-    private void tell(EventType event, DisniCmId connection) {
+    private void tell(DisniEventLoopDevice loop, EventType event, DisniCmId connection) {
+        Owner now = owner.get();
+        if (now.loop != loop) {
+            // Adopted meanwhile: the target expects the thread of its own loop.
+            now.loop.deliver(() -> tell(now.loop, event, connection));
+            return;
+        }
         if (event != EventType.RDMA_CM_EVENT_ADDR_RESOLVED
                 && event != EventType.RDMA_CM_EVENT_ROUTE_RESOLVED) {
             awaitsAnswer = false;
         }
-        owner.get().target.happened(CmEvent.of(CmEvent.Type.of(event.ordinal()), connection));
+        now.target.happened(CmEvent.of(CmEvent.Type.of(event.ordinal()), connection));
     }
 
     /** A listener whose identifier was at the same place in memory may have had another port. */
@@ -141,8 +147,13 @@ final class DisniCmId implements NativeCmId, CmThreadEventHandler {
         attributes.cap().setMax_recv_wr(receives);
         attributes.cap().setMax_send_sge(ranges);
         attributes.cap().setMax_recv_sge(1);
-        return new DisniNativeQueuePair(
-                this, device.path(), id.createQP(device.domain(), attributes));
+        IbvQP made = id.createQP(device.domain(), attributes);
+        try {
+            return new DisniNativeQueuePair(this, device.path(), made);
+        } catch (Throwable t) {
+            id.destroyQP(); // nobody else knows it
+            throw t;
+        }
     }
 
     /** The numbers of Reads are not passed on: {@code libdisni} asks for the device's limit in both directions. */

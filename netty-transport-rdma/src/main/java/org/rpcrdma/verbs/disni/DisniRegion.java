@@ -12,10 +12,29 @@ final class DisniRegion extends NativeRegion {
 
     private final IbvMr region;
 
-    /** Makes the call that registers. */
+    /** Makes the call that registers. Where that or anything behind it fails, nothing is registered. */
     static DisniRegion make(SVCRegMr call) throws IOException {
+        IbvMr made = null;
         try {
-            return new DisniRegion(call.execute().getMr());
+            try {
+                made = call.execute().getMr();
+            } finally {
+                call.free();
+            }
+            return new DisniRegion(made);
+        } catch (Throwable t) {
+            if (made != null) {
+                // Nobody else knows it, and its memory is about to be freed.
+                deregister(made);
+            }
+            throw t;
+        }
+    }
+
+    private static void deregister(IbvMr region) throws IOException {
+        SVCDeregMr call = region.deregMr();
+        try {
+            call.execute();
         } finally {
             call.free();
         }
@@ -28,8 +47,6 @@ final class DisniRegion extends NativeRegion {
 
     @Override
     protected void end() throws IOException {
-        SVCDeregMr call = region.deregMr();
-        call.execute();
-        call.free();
+        deregister(region);
     }
 }

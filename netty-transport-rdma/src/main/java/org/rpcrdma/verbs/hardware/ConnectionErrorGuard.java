@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.hardware;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import org.rpcrdma.verbs.FailureLog;
 
 /** Keeps what one connection throws, a lack of heap memory included, from the other ones of its event loop. */
 public final class ConnectionErrorGuard {
@@ -17,16 +18,7 @@ public final class ConnectionErrorGuard {
         try {
             task.run();
         } catch (Throwable t) {
-            log(ifItFails, t);
-        }
-    }
-
-    /** Logs a failure. Never throws: there may be no memory for the log either. */
-    static void log(String what, Throwable t) {
-        try {
-            logger.warn(what, t);
-        } catch (Throwable ignored) {
-            // Nothing is left to be done about it.
+            FailureLog.warn(logger, ifItFails, t);
         }
     }
 }

@@ -115,8 +115,9 @@ final class HardwareConnectionRequest implements ConnectionRequest, CmEventHandl
                 id.reject(privateData);
             } catch (IOException e) {
                 logger.debug("A rejection could not be sent", e);
+            } finally {
+                id.destroy();
             }
-            id.destroy();
         }
     }
 

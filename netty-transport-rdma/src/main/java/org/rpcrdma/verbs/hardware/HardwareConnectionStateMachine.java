@@ -6,6 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
+import org.rpcrdma.verbs.FailureLog;
 import org.rpcrdma.verbs.QueuePairHandler;
 
 /**
@@ -287,7 +288,7 @@ final class HardwareConnectionStateMachine implements CmEventHandler {
      */
     void handlerFailed(Throwable thrown) {
         if (thrown instanceof RuntimeException) {
-            ConnectionErrorGuard.log("A queue pair handler failed", thrown);
+            FailureLog.warn(logger, "A queue pair handler failed", thrown);
         } else {
             eventLost(thrown);
         }
@@ -295,7 +296,7 @@ final class HardwareConnectionStateMachine implements CmEventHandler {
 
     /** Something was thrown while an event was delivered. */
     void eventLost(Throwable thrown) {
-        ConnectionErrorGuard.log("A connection is ended: one of its events is lost", thrown);
+        FailureLog.warn(logger, "A connection is ended: one of its events is lost", thrown);
         if (state == State.OPEN || state == State.DRAINING) {
             if (cause == null) {
                 cause = thrown;

@@ -52,7 +52,7 @@ final class HardwareListener implements Listener, CmEventHandler {
                                             + "; the port has to be free, and the address one of an"
                                             + " RDMA device (see 'rdma link' and 'ip address')"));
             this.local = id.localAddress();
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             id.destroy();
             throw e;
         }
@@ -80,13 +80,22 @@ final class HardwareListener implements Listener, CmEventHandler {
             event.connection().destroy();
             fail(e);
             return;
+        } catch (RuntimeException | Error e) {
+            event.connection().destroy();
+            throw e;
         }
         if (closed || pending.size() >= backlog) {
             request.reject(NO_DATA);
             return;
         }
-        pending.add(request);
-        handler.connectionRequested(request);
+        try {
+            pending.add(request);
+            handler.connectionRequested(request);
+        } catch (RuntimeException | Error e) {
+            // Nobody will answer it, and it would keep its place in the backlog.
+            request.reject(NO_DATA);
+            throw e;
+        }
     }
 
     private void fail(IOException cause) {

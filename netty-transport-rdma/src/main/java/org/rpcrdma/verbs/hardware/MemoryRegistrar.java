@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-import io.netty.util.collection.IntObjectHashMap;
-import io.netty.util.collection.IntObjectMap;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Registers memory with the device of one context, and counts it. */
 final class MemoryRegistrar {
@@ -17,12 +17,21 @@ final class MemoryRegistrar {
 
     private final NativeEventLoopDevice device;
     private final RegistrationCache cache;
-    private final IntObjectMap<NativeRegion> byLocalKey = new IntObjectHashMap<>();
+
+    /** Not one of Netty's, which loses its entries where it cannot grow for lack of memory. */
+    private final Map<Integer, NativeRegion> byLocalKey;
+
     private final int local;
     private long bytes;
 
     MemoryRegistrar(NativeEventLoopDevice device, long cacheLimit) {
+        this(device, cacheLimit, new HashMap<>());
+    }
+
+    MemoryRegistrar(
+            NativeEventLoopDevice device, long cacheLimit, Map<Integer, NativeRegion> byLocalKey) {
         this.device = device;
+        this.byLocalKey = byLocalKey;
         local =
                 device.capabilities().remoteInvalidation()
                         ? VerbsConstants.LOCAL_WRITE | VerbsConstants.WINDOWS
@@ -81,9 +90,25 @@ final class MemoryRegistrar {
 
     private NativeRegion tryRegister(Call call, int length) throws IOException {
         NativeRegion region = call.make();
-        byLocalKey.put(region.localKey(), region);
+        try {
+            byLocalKey.put(region.tableKey(), region);
+        } catch (Throwable t) {
+            undo(region);
+            throw t;
+        }
         bytes += length;
         return region;
+    }
+
+    /** Nobody else knows it, and its memory is about to be freed. Needs no memory. */
+    private void undo(NativeRegion region) {
+        try {
+            region.deregister();
+        } catch (IOException e) {
+            logger.warn("A registration is left behind: {}", NativeErrorMessages.reason(e));
+        } finally {
+            byLocalKey.remove(region.tableKey(), region);
+        }
     }
 
     /** Whether a range is in the registration of a local key. */
@@ -118,7 +143,7 @@ final class MemoryRegistrar {
      * @throws IllegalStateException when the device refuses
      */
     void deregister(NativeRegion region) {
-        if (!byLocalKey.remove(region.localKey(), region)) {
+        if (!byLocalKey.remove(region.tableKey(), region)) {
             return;
         }
         try {

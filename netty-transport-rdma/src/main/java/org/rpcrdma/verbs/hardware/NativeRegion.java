@@ -10,6 +10,10 @@ public abstract class NativeRegion {
     private final int length;
     private final int localKey;
     private final int remoteKey;
+
+    /** The local key as an object, made beforehand: a registration ends where there is no memory, too. */
+    private final Integer tableKey;
+
     private boolean isRegistered = true;
 
     /**
@@ -22,6 +26,7 @@ public abstract class NativeRegion {
         this.length = length;
         this.localKey = localKey;
         this.remoteKey = remoteKey;
+        this.tableKey = localKey;
     }
 
     final long address() {
@@ -34,6 +39,11 @@ public abstract class NativeRegion {
 
     final int localKey() {
         return localKey;
+    }
+
+    /** The local key, as a table of registrations has it. */
+    final Integer tableKey() {
+        return tableKey;
     }
 
     final int remoteKey() {

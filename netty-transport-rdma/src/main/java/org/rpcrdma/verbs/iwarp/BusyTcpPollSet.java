@@ -14,6 +14,9 @@ final class BusyTcpPollSet {
     interface Stream {
         /** Reads without asking the selector; returns whether something came. */
         boolean poll();
+
+        /** Reading has failed; ends the connection. */
+        void failed(Exception cause);
     }
 
     static final int MAX = 4;
@@ -76,7 +79,16 @@ final class BusyTcpPollSet {
         }
         for (int i = count - 1; i >= 0; i--) {
             Stream stream = streams[i];
-            if (stream.poll()) {
+            boolean isRead = true;
+            try {
+                isRead = stream.poll();
+            } catch (RuntimeException e) {
+                // What one throws is its own end, and the others are still read.
+                stream.failed(e);
+            } catch (Error e) {
+                stream.failed(Sockets.ended(e));
+            }
+            if (isRead) {
                 if (i < count && streams[i] == stream) {
                     idle[i] = 0;
                 }

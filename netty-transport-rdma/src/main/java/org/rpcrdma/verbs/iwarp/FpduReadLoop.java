@@ -20,8 +20,8 @@ final class FpduReadLoop {
     private static final int BUDGET = 256 * 1024;
 
     /**
-     * Time that a message may wait for memory, bounded because holders of memory may depend on later data. Longer than
-     * the time-out of incomplete data, so that a peer that pins memory is disconnected first.
+     * Time that a message may wait for memory or a receive, bounded because what holds them may depend on later data.
+     * Longer than the time-out of incomplete data, so that a peer that pins memory is disconnected first.
      */
     private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(60);
 
@@ -137,7 +137,7 @@ final class FpduReadLoop {
         }
         if (loop.nanoTime() - heldSince > HELD_NANOS) {
             throw new IOException(
-                    "There was no memory for a message within "
+                    "There was no memory, or no receive, for a message within "
                             + TimeUnit.NANOSECONDS.toSeconds(HELD_NANOS)
                             + " s");
         }

@@ -2,9 +2,7 @@
 package org.rpcrdma.verbs.iwarp;
 
 import java.time.Duration;
-import java.util.Collection;
-import java.util.List;
-import java.util.function.Predicate;
+import java.util.function.BooleanSupplier;
 
 /**
  * Checks the streams of a context for FPDUs, messages and reads that make no progress, a few times within the limit. A
@@ -13,23 +11,17 @@ import java.util.function.Predicate;
 final class IncompleteInputStallTimer implements DeadlineTask {
 
     private final DeadlineTaskQueue timers;
-    private final Collection<OpenStreamRunQueueEntry> streams;
-    private final Predicate<OpenStreamRunQueueEntry> look;
+    private final BooleanSupplier look;
     private final long interval;
     private boolean isOn;
     private long deadline;
 
     /**
-     * @param look checks a stream and returns whether it has incomplete input; may end the stream
+     * @param look checks all streams and returns whether one of them has incomplete input; may end some
      * @param limit zero for none
      */
-    IncompleteInputStallTimer(
-            DeadlineTaskQueue timers,
-            Collection<OpenStreamRunQueueEntry> streams,
-            Predicate<OpenStreamRunQueueEntry> look,
-            Duration limit) {
+    IncompleteInputStallTimer(DeadlineTaskQueue timers, BooleanSupplier look, Duration limit) {
         this.timers = timers;
-        this.streams = streams;
         this.look = look;
         this.interval = limit.toNanos() / IncompleteInputStallDetector.LOOKS;
     }
@@ -37,9 +29,10 @@ final class IncompleteInputStallTimer implements DeadlineTask {
     /** Something was begun on a stream. */
     void begin() {
         if (!isOn && interval > 0) {
-            isOn = true;
             deadline = timers.nanoTime() + interval;
             timers.add(this);
+            // Behind it: a timer that is on and not queued would never expire.
+            isOn = true;
         }
     }
 
@@ -48,6 +41,7 @@ final class IncompleteInputStallTimer implements DeadlineTask {
         return deadline;
     }
 
+    /** Where memory is lacking, called again. */
     @Override
     public void expired() {
         isOn = false;
@@ -58,10 +52,6 @@ final class IncompleteInputStallTimer implements DeadlineTask {
 
     /** Looks at all streams; returns whether something is begun on one of them. */
     boolean checkStreams() {
-        boolean isBegun = false;
-        for (OpenStreamRunQueueEntry stream : List.copyOf(streams)) {
-            isBegun |= look.test(stream);
-        }
-        return isBegun;
+        return look.getAsBoolean();
     }
 }

@@ -20,6 +20,8 @@ import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
  */
 final class IwarpConnectionRequest implements ConnectionRequest {
 
+    private static final byte[] NO_DATA = {};
+
     private final SocketPoller origin;
     private final MpaStartupSettings options;
     private final PendingConnectionRequests pending;
@@ -103,7 +105,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
                 poller.register(channel, 0, NOTHING);
             }
             return this;
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             Sockets.close(channel);
             throw e;
         } finally {
@@ -121,7 +123,15 @@ final class IwarpConnectionRequest implements ConnectionRequest {
 
     @Override
     public void reject(byte[] privateData) {
-        byte[] checked = options.checked(privateData, request.enhanced());
+        refuse(options.checked(privateData, request.enhanced()));
+    }
+
+    /** Nobody has taken it. Gives its place in the backlog back before it needs memory. */
+    void withdraw() {
+        refuse(NO_DATA);
+    }
+
+    private void refuse(byte[] checked) {
         if (tryAnswer()) {
             try {
                 refuse(channel, request, checked);

@@ -109,7 +109,9 @@ public final class IwarpContext implements EventLoopVerbsContext {
     @Override
     public int poll(int budget) {
         int delivered = loop.completions.deliver(budget);
-        loop.pausedListeners.resume();
+        if (!loop.pausedListeners.paused.isEmpty()) {
+            loop.pausedListeners.resume();
+        }
         if (closed) {
             return delivered;
         }
@@ -120,24 +122,29 @@ public final class IwarpContext implements EventLoopVerbsContext {
         }
         unpolled = 0;
         SocketPoller poller = loop.poller;
-        poller.startRound();
+        long movedBefore = poller.moved;
         if (!loop.timers.isEmpty()) {
             loop.timers.expire();
         }
         if (loop.streams.hasBroken() || loop.streams.hasHeld()) {
             loop.streams.run();
         }
-        poller.poll();
+        poller.poll(movedBefore);
         delivered += loop.completions.deliver(budget - delivered);
-        return (int) Math.min(delivered + poller.moved, Integer.MAX_VALUE);
+        return (int) Math.min(delivered + poller.moved - movedBefore, Integer.MAX_VALUE);
     }
 
     @Override
     public void await(long nanos) throws IOException {
-        if (nanos == 0 || !loop.completions.isEmpty() || loop.streams.hasBroken()) {
+        if (nanos == 0
+                || !loop.completions.isEmpty()
+                || loop.streams.hasBroken()
+                || loop.poller.hasSelected()) {
             return;
         }
-        loop.pausedListeners.resume();
+        if (!loop.pausedListeners.paused.isEmpty()) {
+            loop.pausedListeners.resume();
+        }
         long limit = nanos < 0 ? Long.MAX_VALUE : nanos;
         if (!loop.timers.isEmpty()) {
             limit = Math.min(limit, loop.timers.nanosLeft());

@@ -65,11 +65,11 @@ final class IwarpListener
             channel.bind(address, backlog);
             this.local = (InetSocketAddress) channel.getLocalAddress();
             this.key = loop.poller.register(channel, SelectionKey.OP_ACCEPT, this);
-        } catch (IOException | RuntimeException e) {
+            loop.startups.add(this);
+        } catch (IOException | RuntimeException | Error e) {
             Sockets.close(channel);
             throw e;
         }
-        loop.startups.add(this);
     }
 
     @Override
@@ -81,20 +81,30 @@ final class IwarpListener
     public void ready(SelectionKey ready) throws IOException {
         for (int i = 0; i < ACCEPTS_PER_POLL; i++) {
             if (!hasRoom()) {
-                key.interestOps(0);
+                // Before it pauses: one that is not listed would never be resumed.
                 loop.pausedListeners.add(this);
+                key.interestOps(0);
                 return;
             }
             SocketChannel accepted = channel.accept();
             if (accepted == null) {
                 return;
             }
-            try {
-                halfOpen.add(new MpaRequestReceiver(loop, this, accepted));
-            } catch (IOException | RuntimeException e) {
-                Sockets.close(accepted);
-                throw e;
+            begin(accepted);
+        }
+    }
+
+    private void begin(SocketChannel accepted) throws IOException {
+        MpaRequestReceiver startup = null;
+        try {
+            startup = new MpaRequestReceiver(loop, this, accepted);
+            halfOpen.add(startup);
+        } catch (IOException | RuntimeException | Error e) {
+            Sockets.close(accepted);
+            if (startup != null) {
+                startup.close();
             }
+            throw e;
         }
     }
 
@@ -111,7 +121,7 @@ final class IwarpListener
     /** Accepts again: there is room. */
     @Override
     public void resume() {
-        if (!resting) {
+        if (!resting && !closed) {
             key.interestOps(SelectionKey.OP_ACCEPT);
         }
     }
@@ -122,11 +132,12 @@ final class IwarpListener
         if (closed) {
             return;
         }
-        loop.completions.add(this, Kind.ACCEPT_FAILED, cause);
+        resumeAt = loop.nanoTime() + REST_NANOS;
+        // Before the rest begins: one whose timer could not be set would never end.
+        loop.timers.add(this);
         key.interestOps(0);
         resting = true;
-        resumeAt = loop.nanoTime() + REST_NANOS;
-        loop.timers.add(this);
+        loop.completions.add(this, Kind.ACCEPT_FAILED, cause);
     }
 
     @Override
@@ -161,19 +172,38 @@ final class IwarpListener
             IwarpConnectionRequest.refuse(accepted, request, NO_DATA);
             return;
         }
-        pending.add(asked);
-        loop.completions.add(this, Kind.CONNECTION_REQUESTED, asked);
+        try {
+            pending.add(asked);
+            loop.completions.add(this, Kind.CONNECTION_REQUESTED, asked);
+        } catch (Error e) {
+            // The start-up closes the connection; a request that nobody hears of would keep its
+            // place.
+            pending.remove(asked);
+            throw e;
+        }
     }
 
     @Override
     public void deliver(Kind kind, Object argument, long id, int length, int unused) {
+        if (kind != Kind.ACCEPT_FAILED) {
+            deliver((IwarpConnectionRequest) argument);
+        } else if (!closed) {
+            handler.acceptFailed((Throwable) argument);
+        }
+    }
+
+    private void deliver(IwarpConnectionRequest asked) {
         if (closed) {
+            // Refused already, unless closing found no memory for it.
+            asked.withdraw();
             return;
         }
-        if (kind == Kind.ACCEPT_FAILED) {
-            handler.acceptFailed((Throwable) argument);
-        } else {
-            handler.connectionRequested((IwarpConnectionRequest) argument);
+        try {
+            handler.connectionRequested(asked);
+        } catch (RuntimeException | Error e) {
+            // Nobody will answer it, and it would keep its place in the backlog.
+            asked.withdraw();
+            throw e;
         }
     }
 
@@ -183,10 +213,10 @@ final class IwarpListener
             return;
         }
         closed = true;
+        Sockets.close(channel);
         loop.pausedListeners.remove(this);
         loop.startups.remove(this);
         loop.timers.remove(this);
-        Sockets.close(channel);
         loop.poller.dropClosedChannels();
         new ArrayList<>(halfOpen).forEach(MpaRequestReceiver::close);
         pending.rejectAll();

@@ -56,9 +56,6 @@ final class IwarpQueuePair
     private MpaInitiatorStartup startup;
     private IwarpStream stream;
 
-    /** Whether the end of the connection, or of the attempt to make one, waits to be told or was told. */
-    private boolean isEndQueued;
-
     private WorkStatus oldestWork = WorkStatus.FLUSHED;
     private WorkStatus startingWork = WorkStatus.FLUSHED;
     private WorkStatus oldestReceive = WorkStatus.FLUSHED;
@@ -70,7 +67,7 @@ final class IwarpQueuePair
             IwarpConnectionRequest request) {
         this.loop = loop;
         this.size = checked(size);
-        this.events = new QueuePairEvents(loop.completions, handler, this::eventLost);
+        this.events = new QueuePairEvents(loop.completions, handler, this::eventLost, this::flush);
         this.request = request;
         this.work = new SendQueue(size.sendDepth(), events);
         this.receives = new ReceiveQueue(size.receiveDepth());
@@ -82,7 +79,13 @@ final class IwarpQueuePair
         if (request != null) {
             socket.requested(request.localAddress(), request.remoteAddress());
         }
-        loop.queuePairs.add(this);
+        events.open();
+        try {
+            loop.queuePairs.add(this);
+        } catch (OutOfMemoryError e) {
+            events.close();
+            throw e;
+        }
     }
 
     private static QueuePairConfig checked(QueuePairConfig size) {
@@ -224,7 +227,6 @@ final class IwarpQueuePair
     @Override
     public void connectFailed(Throwable cause) {
         state = State.ENDED;
-        isEndQueued = true;
         events.connectFailed(cause);
     }
 
@@ -385,19 +387,22 @@ final class IwarpQueuePair
         if (state == State.CLOSED) {
             return;
         }
-        State before = state;
-        if (before == State.OPEN) {
-            stream.close();
-        } else if (before == State.CONNECTING) {
-            startup.close();
-        } else if (before == State.REQUESTED) {
-            Sockets.close(request.channel());
+        try {
+            if (state == State.OPEN) {
+                stream.close();
+            } else if (state == State.CONNECTING) {
+                startup.close();
+            } else if (state == State.REQUESTED) {
+                Sockets.close(request.channel());
+            }
+        } finally {
+            // Whatever becomes of the connection, its peer loses its access to memory.
+            state = State.CLOSED;
+            events.close();
+            socket.closeBound();
+            exposures.close();
+            loop.queuePairs.remove(this);
         }
-        socket.closeBound();
-        state = State.CLOSED;
-        events.close();
-        exposures.close();
-        loop.queuePairs.remove(this);
     }
 
     @Override
@@ -419,14 +424,15 @@ final class IwarpQueuePair
 
     @Override
     public void ended(Throwable cause) {
-        if (state == State.CLOSED || isEndQueued) {
-            return;
+        if (state != State.CLOSED && state != State.ENDED) {
+            state = State.ENDED;
+            events.disconnected(cause);
         }
-        state = State.ENDED;
+    }
+
+    private void flush() {
         work.flush(oldestWork, startingWork);
         receives.flush(events, oldestReceive);
-        events.disconnected(cause);
-        isEndQueued = true;
     }
 
     /** The connection ends with an event that it has lost. */

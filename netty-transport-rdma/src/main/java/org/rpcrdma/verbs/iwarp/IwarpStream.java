@@ -131,15 +131,15 @@ final class IwarpStream
                 updateInterest();
                 loop.streams.hold(this);
             }
+            fpdusIn.returnStaging();
+            if (fpdusIn.count() > fpdus) {
+                peerHeard();
+            }
+            if (state != State.ENDED) {
+                fpdusIn.watch();
+            }
         } catch (IOException | RuntimeException | Error e) {
             receiveFailed(e);
-        }
-        fpdusIn.returnStaging();
-        if (fpdusIn.count() > fpdus) {
-            peerHeard();
-        }
-        if (state != State.ENDED) {
-            fpdusIn.watch();
         }
         return fpdusIn.bytes > 0;
     }
@@ -181,22 +181,20 @@ final class IwarpStream
     private boolean checkStall(Look look) {
         try {
             return state != State.ENDED && look.at(fpdusIn);
-        } catch (IOException e) {
-            lost(e);
+        } catch (IOException | RuntimeException | Error e) {
+            receiveFailed(e);
             return false;
         }
     }
 
     @Override
     public boolean tryPlaceHeld() {
-        boolean isHeard = false;
         try {
-            isHeard = state != State.ENDED && fpdusIn.tryPlaceHeld();
+            if (state != State.ENDED && fpdusIn.tryPlaceHeld()) {
+                peerHeard();
+            }
         } catch (IOException | RuntimeException | Error e) {
             receiveFailed(e);
-        }
-        if (isHeard) {
-            peerHeard();
         }
         if (state == State.ENDED || fpdusIn.isHeld) {
             return state != State.ENDED;
@@ -262,19 +260,23 @@ final class IwarpStream
             terminate(e, segment, request);
         } catch (IOException e) {
             // The peer may have sent a Terminate: reads all data before the connection is closed.
-            brokenBy = e;
-            loop.streams.broken(this);
-        } catch (IllegalStateException e) {
-            brokenBy = new IOException("No memory is left: " + e.getMessage(), e);
-            loop.streams.broken(this);
-        } catch (Error e) {
-            brokenBy = Sockets.ended(e);
-            loop.streams.broken(this);
+            broken(e);
+        } catch (IllegalStateException | Error e) {
+            broken(Sockets.ended(e));
         } finally {
             long bytes = fpdusOut.written - written;
             loop.counters.bytesOut += bytes;
             loop.counters.fpdusOut += fpdusOut.fpdus - fpdus;
             loop.poller.moved(bytes);
+        }
+    }
+
+    private void broken(IOException cause) {
+        brokenBy = cause;
+        try {
+            loop.streams.broken(this);
+        } catch (Error e) {
+            lost(cause);
         }
     }
 
@@ -337,9 +339,10 @@ final class IwarpStream
     }
 
     private void startTimer() {
-        writtenAtTimer = fpdusOut.written;
         deadline = loop.nanoTime() + loop.config.drainTimeout().toNanos();
         loop.timers.add(this);
+        // Behind it: where it could not be added, the progress until now counts the next time.
+        writtenAtTimer = fpdusOut.written;
     }
 
     private void endOfStream() {
@@ -395,8 +398,11 @@ final class IwarpStream
 
     /** First removes the transport from polling, even if a later step fails. May be called repeatedly. */
     private void end(Exception cause) {
-        carrier.close();
-        leave(cause);
+        try {
+            carrier.close();
+        } finally {
+            leave(cause);
+        }
     }
 
     /** Lets go of the carrier and completes all work. */
@@ -424,9 +430,15 @@ final class IwarpStream
 
     /** Ends at once, without events. Bytes already written to the transport arrive. */
     void close() {
-        if (state != State.ENDED) {
+        if (state == State.ENDED) {
+            return;
+        }
+        try {
             release();
             new LingeringClose(loop, carrier);
+        } catch (RuntimeException | Error e) {
+            carrier.close();
+            loop.log.warn("Connection to {} was cut: {}", owner.remoteAddress(), e);
         }
     }
 

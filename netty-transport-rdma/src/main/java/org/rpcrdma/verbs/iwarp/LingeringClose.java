@@ -30,15 +30,24 @@ final class LingeringClose implements ByteTransportEventHandler, DeadlineTask, A
         this(loop, carrier, NO_MESSAGE);
     }
 
+    /** Where this fails, the caller still has to close the transport: it may fail before it has begun. */
     LingeringClose(IwarpContextResources loop, ByteTransport carrier, ByteBuffer last) {
         this.loop = loop;
         this.carrier = carrier;
         this.last = last;
         start = loop.nanoTime();
-        loop.lingering.add(this);
-        startTimer();
-        carrier.carry(this);
-        writable();
+        boolean lingers = false;
+        try {
+            loop.lingering.add(this);
+            startTimer();
+            carrier.carry(this);
+            writable();
+            lingers = true;
+        } finally {
+            if (!lingers) {
+                close();
+            }
+        }
     }
 
     private void startTimer() {
@@ -51,7 +60,8 @@ final class LingeringClose implements ByteTransportEventHandler, DeadlineTask, A
     @Override
     public void writable() {
         try {
-            if (carrier.write(last) > 0) {
+            // With nothing left the output may be shut, where even an empty write is an error.
+            if (last.hasRemaining() && carrier.write(last) > 0) {
                 startTimer();
             }
             if (!last.hasRemaining()) {

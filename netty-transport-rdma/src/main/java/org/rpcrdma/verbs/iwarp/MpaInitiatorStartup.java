@@ -200,24 +200,46 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
         if (done) {
             return;
         }
-        finish();
-        if (cause instanceof StreamException refused) {
-            // RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
-            loop.counters.startupsRefused++;
-            loop.counters.terminateSent(refused.error().layer());
-            ByteTransport carrier = loop.byteTransport(channel, key, null);
-            new LingeringClose(loop, carrier, terminate(refused.error()));
+        Exception told = cause;
+        try {
+            finish();
+        } finally {
+            // Nobody would do it later: for the owner this was all.
+            try {
+                if (cause instanceof StreamException refused) {
+                    told = refuse(refused);
+                } else if (channel != null) {
+                    Sockets.close(channel);
+                }
+            } finally {
+                owner.connectFailed(told);
+            }
+        }
+    }
+
+    /**
+     * RFC 6581, 8: the initiator says why in a Terminate, which is then its only FPDU.
+     *
+     * @return what the owner is told
+     */
+    private Exception refuse(StreamException cause) {
+        loop.counters.startupsRefused++;
+        loop.counters.terminateSent(cause.error().layer());
+        Exception told = cause;
+        try {
             ConnectException failure =
                     new ConnectException(
                             "Start-up with " + remote + " failed: " + cause.getMessage());
             failure.initCause(cause);
-            owner.connectFailed(failure);
-            return;
-        }
-        if (channel != null) {
+            told = failure;
+            ByteTransport carrier = loop.byteTransport(channel, key, null);
+            new LingeringClose(loop, carrier, terminate(cause.error()));
+        } catch (RuntimeException | Error e) {
+            // Without memory for a Terminate the attempt ends as well.
             Sockets.close(channel);
+            loop.log.warn("A Terminate to {} could not be sent: {}", remote, e);
         }
-        owner.connectFailed(cause);
+        return told;
     }
 
     /** The first and only FPDU. It has a CRC and a marker if what the frames agreed on so far wants them. */
@@ -236,8 +258,11 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
 
     @Override
     public void expired() {
-        loop.counters.startupsTimedOut++;
-        failed(
+        if (done) {
+            return;
+        }
+        // Where memory is lacking for it, it is counted the next time.
+        ConnectException late =
                 new ConnectException(
                         "The peer "
                                 + remote
@@ -248,26 +273,32 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
                                 + " ms; "
                                 + (connected
                                         ? "check that an iWARP service listens there"
-                                        : "check address and firewall")));
+                                        : "check address and firewall"));
+        loop.counters.startupsTimedOut++;
+        failed(late);
     }
 
     private void finish() {
         done = true;
-        if (offered != null) {
-            offered.rings().close();
-            offered = null;
-        }
         loop.timers.remove(this);
         loop.startups.remove(this);
+        if (offered != null) {
+            SharedRingFile unused = offered.rings();
+            offered = null;
+            unused.close();
+        }
     }
 
     /** Gives up; nothing is reported. */
     @Override
     public void close() {
         if (!done) {
-            finish();
-            if (channel != null) {
-                Sockets.close(channel);
+            try {
+                finish();
+            } finally {
+                if (channel != null) {
+                    Sockets.close(channel);
+                }
             }
         }
     }

@@ -65,7 +65,6 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
 
     @Override
     public void expired() {
-        loop.counters.startupsTimedOut++;
         loop.log.warn(
                 "Start-up of {} failed: {}",
                 remote,
@@ -74,6 +73,8 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
                                 + loop.config.responderTimeout().toMillis()
                                 + " ms"));
         close();
+        // Behind it: where memory is lacking, this is called again.
+        loop.counters.startupsTimedOut++;
     }
 
     private void finish() {

@@ -6,6 +6,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import org.rpcrdma.verbs.FailureLog;
 
 /** Set of the open objects of one context, to close those that are left when the context is closed. */
 final class OpenResources {
@@ -33,6 +34,9 @@ final class OpenResources {
                 each.close();
             } catch (Exception e) {
                 LOGGER.debug("Closing {} failed", each, e);
+            } catch (Error e) {
+                // The others are still to be closed.
+                FailureLog.warn(LOGGER, "Closing failed", e);
             }
         }
     }

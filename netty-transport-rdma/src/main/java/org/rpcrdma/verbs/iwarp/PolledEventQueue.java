@@ -6,8 +6,10 @@ import java.util.Arrays;
 /**
  * Completions and connection events of one context, in the order in which they are delivered. A ring of arrays that
  * grows to what the queues of the context can hold, and allocates nothing after that.
+ *
+ * <p>Each queue pair keeps a place for the end of its connection, which is told where there is no memory any more.
  */
-final class PolledEventQueue {
+class PolledEventQueue {
 
     private DequeuedEventHandler[] targets = new DequeuedEventHandler[256];
     private DequeuedEventHandler.Kind[] kinds = new DequeuedEventHandler.Kind[256];
@@ -17,6 +19,11 @@ final class PolledEventQueue {
     private int[] keys = new int[256];
     private int head;
     private int tail;
+
+    /** Queue pairs that keep a place, and how many of the places are not taken. */
+    private int keepers;
+
+    private int freePlaces;
 
     boolean isEmpty() {
         return head == tail;
@@ -33,7 +40,7 @@ final class PolledEventQueue {
             long id,
             int length,
             int key) {
-        if (tail - head == ids.length) {
+        if (tail - head + freePlaces == ids.length) {
             grow();
         }
         int slot = tail++ & (ids.length - 1);
@@ -43,6 +50,34 @@ final class PolledEventQueue {
         ids[slot] = id;
         lengths[slot] = length;
         keys[slot] = key;
+    }
+
+    /** Keeps a place for one event, which {@link #addToPlace} takes without memory. */
+    void keepPlace() {
+        // No more than half of all: what goes before the ends always finds room in time.
+        if (tail - head + freePlaces == ids.length || keepers == ids.length / 2) {
+            grow();
+        }
+        keepers++;
+        freePlaces++;
+    }
+
+    void addToPlace(DequeuedEventHandler target, DequeuedEventHandler.Kind kind, Object argument) {
+        freePlaces--;
+        add(target, kind, argument);
+    }
+
+    /** Keeps the place again of the event that is being delivered. */
+    void keepPlaceAgain() {
+        freePlaces++;
+    }
+
+    /** @param isFree whether nothing is in the place */
+    void giveUpPlace(boolean isFree) {
+        keepers--;
+        if (isFree) {
+            freePlaces--;
+        }
     }
 
     /** Delivers up to that many events; returns their number. */
@@ -60,12 +95,14 @@ final class PolledEventQueue {
         return delivered;
     }
 
-    private void grow() {
+    /** Makes all arrays before it takes one: where memory ends in between, no event goes to another queue pair. */
+    void grow() {
         int old = ids.length;
+        int count = tail - head;
         int first = head & (old - 1);
-        targets = rotate(targets, Arrays.copyOf(targets, 2 * old), first);
-        kinds = rotate(kinds, Arrays.copyOf(kinds, 2 * old), first);
-        arguments = rotate(arguments, Arrays.copyOf(arguments, 2 * old), first);
+        DequeuedEventHandler[] newTargets = rotate(targets, Arrays.copyOf(targets, 2 * old), first);
+        DequeuedEventHandler.Kind[] newKinds = rotate(kinds, Arrays.copyOf(kinds, 2 * old), first);
+        Object[] newArguments = rotate(arguments, Arrays.copyOf(arguments, 2 * old), first);
         long[] newIds = new long[2 * old];
         int[] newLengths = new int[2 * old];
         int[] newKeys = new int[2 * old];
@@ -75,11 +112,14 @@ final class PolledEventQueue {
             newLengths[i] = lengths[from];
             newKeys[i] = keys[from];
         }
+        targets = newTargets;
+        kinds = newKinds;
+        arguments = newArguments;
         ids = newIds;
         lengths = newLengths;
         keys = newKeys;
         head = 0;
-        tail = old;
+        tail = count;
     }
 
     private static <T> T[] rotate(T[] from, T[] to, int first) {

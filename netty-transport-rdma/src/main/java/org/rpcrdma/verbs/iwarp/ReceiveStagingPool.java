@@ -17,8 +17,8 @@ final class ReceiveStagingPool {
     /** The most buffers kept for the next stream, and the most that idle streams may keep. */
     static final int KEPT = 32;
 
-    /** Enough for many small messages; of a large one only the beginning is staged. */
-    private static final int PLAIN_BYTES = 16 * 1024;
+    /** Room for 16 replies of 4 KiB, so that one read has all of them; of a large one only the beginning is staged. */
+    private static final int PLAIN_BYTES = 72 * 1024;
 
     /** With the CRC or markers, FPDUs are staged whole: one of the largest size and a part of the next. */
     static final int WHOLE_BYTES = FpduLayout.MAX_BYTES + 64 * 1024;
@@ -45,7 +45,7 @@ final class ReceiveStagingPool {
 
     /** Gives a buffer to a reader that is about to receive, if it has none. */
     void lend(AbstractStagingBufferReceiver reader) {
-        if (reader.hasStaging()) {
+        if (reader.lent() != null) {
             return;
         }
         ByteBuffer buffer = free.pollLast();

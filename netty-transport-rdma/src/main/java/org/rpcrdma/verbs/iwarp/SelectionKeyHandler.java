@@ -10,6 +10,11 @@ interface SelectionKeyHandler {
     /** The socket is ready. An exception ends this socket only, by {@link #failed}. */
     void ready(SelectionKey key) throws IOException;
 
+    /** Whether its events may wait for the next poll: it moves many bytes, and has no start-up to finish in time. */
+    default boolean mayWait() {
+        return false;
+    }
+
     /** {@link #ready} has failed. */
     void failed(Exception cause);
 }

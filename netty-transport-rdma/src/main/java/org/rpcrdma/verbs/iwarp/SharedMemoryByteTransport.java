@@ -71,12 +71,13 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     @Override
     public void await(boolean bytes, boolean room) {
         boolean wantsMore = (bytes && !wantsBytes) || (room && !wantsRoom);
-        wantsBytes = bytes;
-        wantsRoom = room;
         if (wantsMore && !closed) {
-            // Data that arrived meanwhile did not ring the doorbell.
+            // Data that arrived meanwhile did not ring the doorbell. First, because it may lack
+            // memory: what counts as awaited wakes nothing the next time.
             wakeToTell();
         }
+        wantsBytes = bytes;
+        wantsRoom = room;
     }
 
     /** Frames have no MTU to fit here. */
@@ -97,8 +98,9 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     private void wake() throws LostMemoryException {
         idle = 0;
         if (!isAwake) {
-            isAwake = true;
+            // First: one that is awake and not in the set would never be looked at.
             awake.add(this);
+            isAwake = true;
             in.sleeps(false);
             out.sleeps(false);
         }
@@ -201,8 +203,11 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
     /** Removed from polling before the listener is notified. */
     @Override
     public void failed(Exception cause) {
-        close();
-        user.failed(cause);
+        try {
+            close();
+        } finally {
+            user.failed(cause);
+        }
     }
 
     private void checkOpen() throws IOException {

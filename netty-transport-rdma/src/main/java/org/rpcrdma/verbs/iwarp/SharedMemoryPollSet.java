@@ -30,7 +30,10 @@ final class SharedMemoryPollSet {
     private final ByteBuffer bells = ByteBuffer.allocateDirect(BELL_BYTES);
     private final ByteBuffer bell = ByteBuffer.allocateDirect(1);
     private SharedMemoryByteTransport[] rings = new SharedMemoryByteTransport[4];
-    private int count;
+
+    /** How many polling looks into. */
+    int count;
+
     private int polls;
 
     void add(SharedMemoryByteTransport ring) {
@@ -54,11 +57,8 @@ final class SharedMemoryPollSet {
         rings[count] = null;
     }
 
-    /** Looks into all of them; returns whether the selector need not be asked this time. */
+    /** Looks into all of them, where there are any; returns whether the selector need not be asked this time. */
     boolean poll() {
-        if (count == 0) {
-            return false;
-        }
         for (int i = count - 1; i >= 0; i--) {
             // One may have closed others.
             if (i < count) {
@@ -101,11 +101,6 @@ final class SharedMemoryPollSet {
             }
         }
         return true;
-    }
-
-    /** How many polling looks into. */
-    int count() {
-        return count;
     }
 
     /** Where doorbells are read into; more are left for the next time. */

@@ -8,6 +8,7 @@ import java.nio.channels.CancelledKeyException;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
+import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -24,6 +25,15 @@ final class SocketPoller {
     /** Bytes after which the selector is polled at once, which is cheap in comparison. */
     private static final long BYTES_PER_SELECT = 128 * 1024;
 
+    /**
+     * Bytes after which the other sockets that are ready wait for the next poll: their messages would be placed before
+     * anyone has taken those of the first ones, which by then have left the CPU's cache.
+     */
+    private static final long BYTES_PER_POLL = 32 * 1024;
+
+    /** What one selection by epoll finds at most: there is room for it in advance, because it may find no memory. */
+    private static final int MOST_SELECTED = 1024;
+
     /** Whether the thread waits, runs, or runs and was told not to wait. */
     private enum Wake {
         RUNNING,
@@ -33,12 +43,16 @@ final class SocketPoller {
 
     private final Selector selector;
     private final StreamErrorLog log;
-    private final Consumer<SelectionKey> onReady = this::ready;
+
+    /** Keys that the selector has found ready, and that no poll has come to. */
+    private final ArrayDeque<SelectionKey> selected = new ArrayDeque<>(MOST_SELECTED);
+
+    private final Consumer<SelectionKey> onSelected = this::selected;
     private final AtomicReference<Wake> wake = new AtomicReference<>(Wake.RUNNING);
     private final BusyTcpPollSet busy = new BusyTcpPollSet();
     private final SharedMemoryPollSet rings = new SharedMemoryPollSet();
 
-    /** Bytes that were received or sent in this round. */
+    /** Bytes that were received or sent so far. */
     long moved;
 
     SocketPoller(Selector selector, StreamErrorLog log) {
@@ -75,33 +89,42 @@ final class SocketPoller {
         }
     }
 
-    /** Counts bytes that were received or sent in this round. */
+    /** Counts bytes that were received or sent. */
     void moved(long bytes) {
         moved += bytes;
     }
 
-    void startRound() {
-        moved = 0;
-    }
-
-    /** Polls the busy connections, and asks the selector for all others when it is time to. */
-    void poll() {
-        boolean isPolled = rings.poll();
-        boolean isDue = !isPolled || !busy.isEmpty() || moved >= BYTES_PER_SELECT;
-        if (!busy.poll() && isDue) {
-            select();
+    /**
+     * Handles sockets that are known to be ready. When there are none, polls the busy connections, and asks the
+     * selector for all others when it is time to.
+     *
+     * @param movedBefore {@link #moved} at the start of the round
+     */
+    void poll(long movedBefore) {
+        boolean isPolled = rings.count > 0 && rings.poll();
+        boolean isDue = !isPolled || !busy.isEmpty() || moved - movedBefore >= BYTES_PER_SELECT;
+        if (!hasSelected()) {
+            if (busy.poll() || !isDue) {
+                return;
+            }
+            try {
+                selector.selectNow(onSelected);
+            } catch (IOException e) {
+                log.warn("Selecting of {} failed: {}", selector, e);
+            }
+        }
+        long movedByOthers = moved;
+        while (hasSelected() && moved - movedByOthers < BYTES_PER_POLL) {
+            ready(selected.pollFirst());
         }
     }
 
-    private void select() {
-        try {
-            selector.selectNow(onReady);
-        } catch (IOException e) {
-            log.warn("Selecting of {} failed: {}", selector, e);
-        }
+    /** Whether sockets are ready that the last poll has not come to: the next one does, so nobody may wait. */
+    boolean hasSelected() {
+        return !selected.isEmpty();
     }
 
-    /** Waits for an event or {@link #wakeup}, and for no longer than the limit. */
+    /** Waits for an event, which the next poll handles, or {@link #wakeup}, and for no longer than the limit. */
     void await(long limitNanos) throws IOException {
         if (wake.compareAndSet(Wake.RUNNING, Wake.WAITING)) {
             // The selector counts milliseconds: rounded up, because waking too early would make the
@@ -111,8 +134,8 @@ final class SocketPoller {
                             ? 0
                             : Math.max(1, TimeUnit.NANOSECONDS.toMillis(limitNanos + 999_999));
             try {
-                if (rings.trySleep()) {
-                    selector.select(onReady, millis);
+                if (rings.count == 0 || rings.trySleep()) {
+                    selector.select(onSelected, millis);
                 }
             } finally {
                 wake.set(Wake.RUNNING);
@@ -128,12 +151,23 @@ final class SocketPoller {
         }
     }
 
+    private void selected(SelectionKey key) {
+        if (((SelectionKeyHandler) key.attachment()).mayWait()) {
+            selected.addLast(key);
+        } else {
+            ready(key);
+        }
+    }
+
     private void ready(SelectionKey key) {
         SelectionKeyHandler socket = (SelectionKeyHandler) key.attachment();
         try {
-            socket.ready(key);
+            // Since it was selected its socket may have been closed, or have paused.
+            if (key.isValid() && (key.readyOps() & key.interestOps()) != 0) {
+                socket.ready(key);
+            }
         } catch (CancelledKeyException e) {
-            // Another socket of the same round has ended this one.
+            // Another thread has ended it.
             LOGGER.trace("A key was cancelled meanwhile", e);
         } catch (IOException | RuntimeException e) {
             socket.failed(e);
@@ -143,6 +177,7 @@ final class SocketPoller {
     }
 
     void close() {
+        selected.clear();
         dropClosedChannels();
         try {
             selector.close();

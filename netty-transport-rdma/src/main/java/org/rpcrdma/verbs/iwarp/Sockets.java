@@ -14,6 +14,10 @@ final class Sockets {
 
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(Sockets.class);
 
+    /** Made beforehand: where the heap is full, a connection can be ended only by what needs none of it. */
+    @SuppressWarnings("StaticAssignmentOfThrowable") // it has no stack trace
+    private static final IOException NO_MEMORY = new NoMemoryException();
+
     private Sockets() {}
 
     static void configure(SocketChannel channel, IwarpConfig config) throws IOException {
@@ -32,10 +36,15 @@ final class Sockets {
         }
     }
 
-    /** The reason why a connection ends that has met with an error, mostly a lack of memory. */
-    static IOException ended(Error e) {
-        String what = e instanceof OutOfMemoryError ? "No memory is left: " : "An error: ";
-        return new IOException(what + e.getMessage(), e);
+    /** The reason why a connection ends that has met with an error, mostly a lack of memory. Never throws. */
+    static IOException ended(Throwable e) {
+        try {
+            boolean isLack = e instanceof OutOfMemoryError || e instanceof IllegalStateException;
+            String what = isLack ? "No memory is left: " : "An error: ";
+            return new IOException(what + e.getMessage(), e);
+        } catch (Error none) {
+            return NO_MEMORY;
+        }
     }
 
     static void close(Channel channel) {
@@ -43,6 +52,21 @@ final class Sockets {
             channel.close();
         } catch (IOException e) {
             LOGGER.debug("Closing {} failed", channel, e);
+        }
+    }
+
+    /** One for all connections, so without a stack trace. */
+    private static final class NoMemoryException extends IOException {
+
+        private static final long serialVersionUID = 1L;
+
+        NoMemoryException() {
+            super("No memory is left", null);
+        }
+
+        @Override
+        public synchronized Throwable fillInStackTrace() {
+            return this;
         }
     }
 }

@@ -5,7 +5,10 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.concurrent.TimeUnit;
 
-/** A log that a peer cannot flood: a few lines per second, then only their number. */
+/**
+ * A log that a peer cannot flood: a few lines per second, then only their number. It never throws, because a connection
+ * ends behind the line that says so: where there is no memory, the line is left out.
+ */
 final class StreamErrorLog {
 
     private static final int LINES_PER_PERIOD = 10;
@@ -18,11 +21,14 @@ final class StreamErrorLog {
     private long suppressed;
 
     void warn(String message, Object subject, Throwable cause) {
-        if (!logger.isWarnEnabled() || !tryAcquire()) {
-            return;
+        try {
+            if (logger.isWarnEnabled() && tryAcquire()) {
+                logger.warn(message, subject, cause.toString());
+                logger.debug("Cause:", cause);
+            }
+        } catch (RuntimeException | Error ignored) {
+            // For lack of memory, or in an appender.
         }
-        logger.warn(message, subject, cause.toString());
-        logger.debug("Cause:", cause);
     }
 
     private boolean tryAcquire() {

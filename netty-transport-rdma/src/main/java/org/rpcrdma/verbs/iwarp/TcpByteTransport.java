@@ -47,12 +47,21 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
 
     @Override
     public void ready(SelectionKey ready) {
-        if (ready.isWritable()) {
+        // What it has waited for since it was selected: a carrier that has another user by now
+        // may have nothing to write any more.
+        int operations = ready.readyOps() & ready.interestOps();
+        if ((operations & SelectionKey.OP_WRITE) != 0) {
             user.writable();
         }
-        if (ready.isValid() && ready.isReadable() && user.readAvailable() && ready.isValid()) {
+        boolean isReadable = (operations & SelectionKey.OP_READ) != 0 && ready.isValid();
+        if (isReadable && user.readAvailable() && ready.isValid()) {
             busy.add(this);
         }
+    }
+
+    @Override
+    public boolean mayWait() {
+        return true;
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.rpcrdma.verbs.ffm;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /**
  * Passes each asynchronous event of a device to whom it is for. The file descriptor is that of all event loops of the
@@ -10,32 +11,33 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 final class AsyncEventRouter {
 
-    private record Owner(FfmEventLoopDevice loop, long id) {}
-
-    /** By the address of the queue pair. */
-    private static final Map<Long, Owner> OWNERS = new ConcurrentHashMap<>();
+    /** By the address of the queue pair: whom to tell, by the name of the event, on any thread. */
+    private static final Map<Long, Consumer<String>> OWNERS = new ConcurrentHashMap<>();
 
     private static final String[] NAMES = {"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR"};
 
     private AsyncEventRouter() {}
 
-    static void add(long queuePair, FfmEventLoopDevice loop, long id) {
-        OWNERS.put(queuePair, new Owner(loop, id));
+    static void add(long queuePair, Consumer<String> owner) {
+        OWNERS.put(queuePair, owner);
     }
 
     static void remove(long queuePair) {
         OWNERS.remove(queuePair);
     }
 
-    /** Tells the owner of a queue pair that it is broken; what else there is harms no connection. */
-    static void happened(int type, long element) {
-        if (type < 1 || type >= NAMES.length) {
-            return;
-        }
-        Owner owner = OWNERS.get(element);
-        if (owner != null) {
-            owner.loop.later(
-                    () -> owner.loop.connections().broken(owner.id, "IBV_EVENT_" + NAMES[type]));
-        }
+    /**
+     * The owner of the queue pair that an event says is broken, before the event is acknowledged: until then no other
+     * queue pair gets its place in memory. What else there is harms no connection.
+     *
+     * @return {@code null} when it is for nobody
+     */
+    static Consumer<String> owner(int type, long element) {
+        return type < 1 || type >= NAMES.length ? null : OWNERS.get(element);
+    }
+
+    /** Tells the owner, after the event is acknowledged. */
+    static void tell(Consumer<String> owner, int type) {
+        owner.accept("IBV_EVENT_" + NAMES[type]);
     }
 }

@@ -45,10 +45,8 @@ final class CmEventDispatcher {
         long id = CMemory.getLong(at + StructLayouts.EVENT_ID);
         boolean isRequest = type == CmEvent.Type.CONNECT_REQUEST;
         long subject = isRequest ? CMemory.getLong(at + StructLayouts.EVENT_LISTENER) : id;
-        byte[] data = privateData(at);
         int inbound = CMemory.getUnsignedByte(at + StructLayouts.EVENT_RESPONDER);
         int outbound = CMemory.getUnsignedByte(at + StructLayouts.EVENT_INITIATOR);
-        loop.library().ackCmEvent(at);
         if (device.isIwarp() && type == CmEvent.Type.ESTABLISHED) {
             // With an answer they come the wrong way round from soft-iWARP. Those of a request are
             // right,
@@ -56,20 +54,42 @@ final class CmEventDispatcher {
             inbound = Math.min(inbound, outbound);
             outbound = inbound;
         }
-        Known addressee = known.get(subject);
-        FfmCmId connection = isRequest ? new FfmCmId(loop, id, true) : null;
-        if (addressee == null || type == null) {
-            if (connection != null) {
-                connection.destroy();
+        boolean isRefused = type == CmEvent.Type.REJECTED && device.meansNobody(status);
+        Known addressee = type == null ? null : known.get(subject);
+        FfmCmId connection = null;
+        Runnable telling = null;
+        try {
+            byte[] data = privateData(at);
+            connection = isRequest ? new FfmCmId(loop, id, true) : null;
+            CmEvent copy = new CmEvent(type, connection, isRefused, data, inbound, outbound);
+            telling = () -> addressee.target.happened(copy);
+        } finally {
+            // Also where there is no memory for the copy: else destroying the identifier never
+            // ends.
+            loop.library().ackCmEvent(at);
+            if (telling == null && isRequest) {
+                abandon(id, connection);
+            }
+        }
+        if (addressee == null) {
+            if (isRequest) {
+                abandon(id, connection);
             }
             return;
         }
         if (type != CmEvent.Type.ADDR_RESOLVED && type != CmEvent.Type.ROUTE_RESOLVED) {
             addressee.id.answered();
         }
-        boolean isRefused = type == CmEvent.Type.REJECTED && device.meansNobody(status);
-        CmEvent copy = new CmEvent(type, connection, isRefused, data, inbound, outbound);
-        guard(() -> addressee.target.happened(copy));
+        guard(telling);
+    }
+
+    /** Destroys the identifier of a request that nobody else knows. */
+    private void abandon(long id, FfmCmId connection) {
+        if (connection != null) {
+            connection.destroyNow();
+        } else {
+            loop.library().destroyId(id);
+        }
     }
 
     /** InfiniBand always carries as much as it can, filled up with zeros, whatever was sent. */
@@ -92,9 +112,15 @@ final class CmEventDispatcher {
         ConnectionErrorGuard.run(task, "A handler of connection events failed");
     }
 
+    /** An identifier that is destroyed is not taken for another one that has got its place in memory. */
+    private Known find(FfmCmId id) {
+        Known entry = known.get(id.pointer());
+        return entry != null && entry.id == id ? entry : null;
+    }
+
     /** A connect that was made elsewhere has failed, of which no event tells. */
-    void connectFailed(long id, int number) {
-        Known connecting = known.get(id);
+    void connectFailed(FfmCmId id, int number) {
+        Known connecting = find(id);
         if (connecting != null) {
             connecting.id.answered();
             connecting.target.happened(FfmCmId.failure(number));
@@ -102,8 +128,8 @@ final class CmEventDispatcher {
     }
 
     /** The device says that a queue pair is broken. */
-    void broken(long id, String what) {
-        Known owner = known.get(id);
+    void broken(FfmCmId id, String what) {
+        Known owner = find(id);
         if (owner != null) {
             owner.target.broken(what);
         }

@@ -11,6 +11,7 @@ import java.net.Inet6Address;
 import java.net.InetSocketAddress;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import org.rpcrdma.verbs.hardware.CmEvent;
 import org.rpcrdma.verbs.hardware.CmEventHandler;
 import org.rpcrdma.verbs.hardware.ConnectionParameters;
@@ -69,20 +70,32 @@ final class FfmCmId implements NativeCmId {
         FfmEventLoopDevice from = loop;
         FfmEventLoopDevice to = (FfmEventLoopDevice) adopter;
         long moved = pointer;
-        isRequest = false;
-        loop = to;
         to.connections().target(this, target);
         if (from != to) {
+            boolean isMigrated = false;
             try {
                 Errno.check(
                         to.library(),
                         "rdma_migrate_id",
                         to.library().migrateId(moved, to.eventChannel()));
+                isMigrated = true;
             } finally {
-                from.later(() -> from.connections().forget(moved, this));
+                if (!isMigrated) {
+                    // It stays a request of the other loop, whose share it gives back when it is
+                    // destroyed.
+                    to.connections().forget(moved, this);
+                }
             }
         }
-        from.release(to.library());
+        isRequest = false;
+        loop = to;
+        try {
+            if (from != to) {
+                from.later(() -> from.connections().forget(moved, this));
+            }
+        } finally {
+            from.release(to.library());
+        }
     }
 
     @Override
@@ -154,14 +167,31 @@ final class FfmCmId implements NativeCmId {
         CMemory.putInt(attributes + StructLayouts.QP_INIT_MAX_SEND_SGE, ranges);
         CMemory.putInt(attributes + StructLayouts.QP_INIT_MAX_RECV_SGE, 1);
         CMemory.putInt(attributes + StructLayouts.QP_INIT_TYPE, StructLayouts.QP_TYPE_RC);
-        Errno.check(
-                loop.library(),
-                "rdma_create_qp",
-                loop.library().createQp(pointer, loop.domain(), attributes));
-        long made = CMemory.getLong(pointer + StructLayouts.ID_QP);
-        queuePair = new FfmQueuePair(this, loop.operations(), loop.bad(), made);
-        AsyncEventRouter.add(made, loop, pointer);
-        return queuePair;
+        long before = CMemory.getLong(pointer + StructLayouts.ID_QP);
+        try {
+            Errno.check(
+                    loop.library(),
+                    "rdma_create_qp",
+                    loop.library().createQp(pointer, loop.domain(), attributes));
+            long made = CMemory.getLong(pointer + StructLayouts.ID_QP);
+            FfmQueuePair fresh = new FfmQueuePair(this, loop.operations(), loop.bad(), made);
+            AsyncEventRouter.add(made, breakage());
+            queuePair = fresh;
+            return fresh;
+        } catch (Throwable t) {
+            // It is made, perhaps, and nobody knows it.
+            long half = CMemory.getLong(pointer + StructLayouts.ID_QP);
+            if (half != before) {
+                destroyQueuePair(half);
+            }
+            throw t;
+        }
+    }
+
+    /** Tells this identifier that its queue pair is broken, from any thread. */
+    Consumer<String> breakage() {
+        FfmEventLoopDevice mine = loop;
+        return what -> mine.later(() -> mine.connections().broken(this, what));
     }
 
     private void put(long at, ConnectionParameters parameters) {
@@ -210,8 +240,7 @@ final class FfmCmId implements NativeCmId {
                     try {
                         if (library.connect(connecting, memory.address()) == -1) {
                             int number = library.errno();
-                            waiting.later(
-                                    () -> waiting.connections().connectFailed(connecting, number));
+                            waiting.later(() -> waiting.connections().connectFailed(this, number));
                         }
                     } finally {
                         Reference.reachabilityFence(memory);
@@ -264,11 +293,15 @@ final class FfmCmId implements NativeCmId {
     }
 
     void destroyQueuePair(long gone) {
-        AsyncEventRouter.remove(gone);
-        if (elsewhere == null) {
-            loop.library().destroyQp(pointer);
-        } else {
-            loop.breakQueuePair(gone); // it touches no memory any more; the rest waits for the peer
+        try {
+            AsyncEventRouter.remove(gone);
+        } finally {
+            // Whatever has failed: the memory that it uses is freed next.
+            if (elsewhere == null) {
+                loop.library().destroyQp(pointer);
+            } else {
+                loop.breakQueuePair(gone); // the rest waits for the peer
+            }
         }
     }
 
@@ -277,7 +310,8 @@ final class FfmCmId implements NativeCmId {
         loop.onLoop(isRequest, this::destroyNow);
     }
 
-    private void destroyNow() {
+    /** On the thread of the loop that has it. */
+    void destroyNow() {
         if (pointer == 0) {
             return;
         }

@@ -13,6 +13,7 @@ import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.hardware.NativeCmId;
@@ -223,11 +224,19 @@ final class FfmEventLoopDevice implements NativeEventLoopDevice {
         long region =
                 Errno.checkPointer(
                         library, "ibv_reg_mr", library.regMr(domain, address, length, access));
-        return new FfmRegion(this, address, length, region);
+        try {
+            return new FfmRegion(library, address, length, region);
+        } catch (Throwable t) {
+            // Nobody else knows it, and its memory is about to be freed.
+            library.deregMr(region);
+            throw t;
+        }
     }
 
     @Override
     public NativeWindow newWindow() throws IOException {
+        // Its memory is found before the library makes one (JLS, 15.9.4), and nothing more is
+        // needed behind.
         return new FfmWindow(
                 operations,
                 Errno.checkPointer(
@@ -252,8 +261,18 @@ final class FfmEventLoopDevice implements NativeEventLoopDevice {
 
     @Override
     public NativeCmId newId() throws IOException {
-        Errno.check(library, "rdma_create_id", library.createId(events, scratch));
-        return new FfmCmId(this, CMemory.getLong(scratch), false);
+        CMemory.putLong(scratch, 0);
+        try {
+            Errno.check(library, "rdma_create_id", library.createId(events, scratch));
+            return new FfmCmId(this, CMemory.getLong(scratch), false);
+        } catch (Throwable t) {
+            // It is made, perhaps, and nobody knows it.
+            long half = CMemory.getLong(scratch);
+            if (half != 0) {
+                library.destroyId(half);
+            }
+            throw t;
+        }
     }
 
     @Override
@@ -339,8 +358,15 @@ final class FfmEventLoopDevice implements NativeEventLoopDevice {
         while (library.getAsyncEvent(context(), scratch) != -1) {
             int type = CMemory.getInt(scratch + StructLayouts.ASYNC_TYPE);
             long element = CMemory.getLong(scratch + StructLayouts.ASYNC_ELEMENT);
-            library.ackAsyncEvent(scratch);
-            AsyncEventRouter.happened(type, element);
+            Consumer<String> owner;
+            try {
+                owner = AsyncEventRouter.owner(type, element);
+            } finally {
+                library.ackAsyncEvent(scratch); // else destroying the queue pair never ends
+            }
+            if (owner != null) {
+                AsyncEventRouter.tell(owner, type);
+            }
         }
     }
 

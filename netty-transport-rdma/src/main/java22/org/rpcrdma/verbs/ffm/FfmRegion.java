@@ -7,16 +7,16 @@ import org.rpcrdma.verbs.hardware.NativeRegion;
 /** An {@code ibv_mr}. */
 final class FfmRegion extends NativeRegion {
 
-    private final FfmEventLoopDevice device;
+    private final NativeFunctions library;
     private final long pointer;
 
-    FfmRegion(FfmEventLoopDevice device, long address, int length, long pointer) {
+    FfmRegion(NativeFunctions library, long address, int length, long pointer) {
         super(
                 address,
                 length,
                 CMemory.getInt(pointer + StructLayouts.MR_LOCAL_KEY),
                 CMemory.getInt(pointer + StructLayouts.MR_REMOTE_KEY));
-        this.device = device;
+        this.library = library;
         this.pointer = pointer;
     }
 
@@ -27,6 +27,6 @@ final class FfmRegion extends NativeRegion {
 
     @Override
     protected void end() throws IOException {
-        Errno.checkNumber("ibv_dereg_mr", device.library().deregMr(pointer));
+        Errno.checkNumber("ibv_dereg_mr", library.deregMr(pointer));
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.ffm;
 
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicReference;
@@ -10,11 +12,17 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 final class FileDescriptorWaiter {
 
+    private static final InternalLogger logger =
+            InternalLoggerFactory.getInstance(FileDescriptorWaiter.class);
+
     private static final int COMPLETIONS = 0;
     private static final int EVENTS = 1;
     private static final int DEVICE = 2;
     private static final int WAKEUP = 3;
     private static final int COUNT = 4;
+    private static final String[] NAMES = {
+        "Completions", "Events of connections", "Events of the device"
+    };
 
     private static final int EFD_NONBLOCK = StructLayouts.O_NONBLOCK;
     private static final int EFD_CLOEXEC = 0x80000;
@@ -143,9 +151,22 @@ final class FileDescriptorWaiter {
     }
 
     private boolean isReady(int number) {
-        return CMemory.getShort(
-                        fds + (long) number * StructLayouts.POLL_SIZE + StructLayouts.POLL_RETURNED)
-                != 0;
+        long at = fds + (long) number * StructLayouts.POLL_SIZE;
+        int returned = CMemory.getShort(at + StructLayouts.POLL_RETURNED);
+        if (returned == 0) {
+            return false;
+        }
+        if ((returned & StructLayouts.POLLIN) != 0 || number == WAKEUP) {
+            return true;
+        }
+        // In error, and nothing is left to be read: for ever, as uverbs has it once the device is
+        // gone. It would end each wait at once.
+        CMemory.putInt(at, -1);
+        logger.warn(
+                "{} are waited for no longer: the device was removed, or has failed (poll: {})",
+                NAMES[number],
+                returned);
+        return false;
     }
 
     private void takeWakeups() {

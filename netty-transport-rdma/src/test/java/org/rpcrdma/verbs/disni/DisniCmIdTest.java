@@ -88,6 +88,23 @@ class DisniCmIdTest {
         connection.destroy();
     }
 
+    /** Who has adopted it expects no other thread. */
+    @Test
+    void anEventFromBeforeAnAdoptionIsToldByTheAdopter() throws Exception {
+        AtomicInteger told = new AtomicInteger();
+        DisniCmId id = (DisniCmId) other.newId();
+        try {
+            id.happened(EventType.RDMA_CM_EVENT_DISCONNECTED, null);
+            id.adopt(device, event -> told.incrementAndGet());
+            other.deliverEvents(Integer.MAX_VALUE);
+            assertThat(told).hasValue(0);
+            device.deliverEvents(Integer.MAX_VALUE);
+            assertThat(told).hasValue(1);
+        } finally {
+            id.destroy();
+        }
+    }
+
     /** Who ends a connection does not wait for ever, and nothing is done twice. */
     @Test
     void whatIsDoneBetweenEventsIsDoneAlthoughTheirThreadIsStuck() throws Exception {

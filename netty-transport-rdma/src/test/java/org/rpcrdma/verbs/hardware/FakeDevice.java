@@ -21,7 +21,7 @@ final class FakeDevice implements NativeEventLoopDevice {
 
     int registrations;
     int windows;
-    private int lastKey;
+    int lastKey;
 
     @Override
     public DeviceCapabilities capabilities() {

@@ -15,6 +15,8 @@ class BusyTcpPollSetTest {
         int polled;
         boolean hasBytes = true;
         Stream ends;
+        Error error;
+        Exception failure;
 
         @Override
         public boolean poll() {
@@ -22,7 +24,16 @@ class BusyTcpPollSetTest {
             if (ends != null) {
                 hot.remove(ends);
             }
+            if (error != null) {
+                throw error;
+            }
             return hasBytes;
+        }
+
+        @Override
+        public void failed(Exception cause) {
+            failure = cause;
+            hot.remove(this);
         }
     }
 
@@ -91,5 +102,14 @@ class BusyTcpPollSetTest {
         assertThat(streams.get(0).polled).isZero();
         assertThat(streams.get(1).polled).isGreaterThanOrEqualTo(3);
         assertThat(streams.get(2).polled).isEqualTo(1);
+    }
+
+    @Test
+    void aStreamThatFailsIsToldAndTheOthersAreRead() {
+        List<Stream> streams = busy(3);
+        streams.get(1).error = new OutOfMemoryError("no heap");
+        assertThat(withoutSelector(3)).isEqualTo(3);
+        assertThat(streams.get(1).failure).hasMessage("No memory is left: no heap");
+        assertThat(streams).extracting(stream -> stream.polled).containsExactly(3, 1, 3);
     }
 }

@@ -116,8 +116,8 @@ class CutSharedMemoryTest {
             // A connection that was closed lingers until the peer's end.
             pair.until(
                     () ->
-                            pair.responderContext.loop.poller.rings().count() <= 1
-                                    && pair.initiatorContext.loop.poller.rings().count() <= 1);
+                            pair.responderContext.loop.poller.rings().count <= 1
+                                    && pair.initiatorContext.loop.poller.rings().count <= 1);
         }
 
         private void call(Endpoint here, Endpoint there, IwarpContext caller) {
@@ -239,7 +239,7 @@ class CutSharedMemoryTest {
 
                         @Override
                         public void failed(Exception cause) {
-                            assertThat(awake.count()).isZero();
+                            assertThat(awake.count).isZero();
                             assertThat(carrier.isOpen()).isFalse();
                             assertThat(channel.isOpen()).isFalse();
                             told.add(cause);

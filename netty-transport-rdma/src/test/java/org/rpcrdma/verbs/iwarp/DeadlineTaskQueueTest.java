@@ -23,6 +23,7 @@ class DeadlineTaskQueueTest {
         private final String name;
         private final Runnable action;
         private long deadline;
+        private Error lack;
 
         Named(String name, long nanos, Runnable action) {
             this.name = name;
@@ -33,6 +34,9 @@ class DeadlineTaskQueueTest {
 
         @Override
         public long deadline() {
+            if (lack != null) {
+                throw lack;
+            }
             return deadline;
         }
 
@@ -100,6 +104,81 @@ class DeadlineTaskQueueTest {
         timers.expire();
         assertThat(expired).containsExactly("first", "second");
         assertThat(timers.nanosLeft()).isGreaterThan(0);
+    }
+
+    /** It would never expire otherwise, such as the time-out of a start-up, and sockets are still read. */
+    @Test
+    void whatLacksMemoryExpiresAgainAndHoldsUpNoOther() {
+        long[] clock = {0};
+        DeadlineTaskQueue queue = new DeadlineTaskQueue(new Clock(clock));
+        List<Error> lacks = new ArrayList<>(List.of(new OutOfMemoryError("no heap")));
+        queue.add(
+                task(
+                        () -> {
+                            expired.add("first");
+                            if (!lacks.isEmpty()) {
+                                throw lacks.remove(0);
+                            }
+                        }));
+        queue.add(task(() -> expired.add("second")));
+        queue.expire();
+        assertThat(expired).containsExactly("first", "second");
+        assertThat(queue.nanosLeft()).isEqualTo(TimeUnit.MILLISECONDS.toNanos(100));
+        queue.expire();
+        assertThat(expired).hasSize(2);
+        clock[0] += queue.nanosLeft();
+        queue.expire();
+        assertThat(expired).containsExactly("first", "second", "first");
+        assertThat(queue.isEmpty()).isTrue();
+    }
+
+    /** A connection removes its timer first of all when it ends, and may lack memory behind it. */
+    @Test
+    void whatLacksMemoryBehindItsRemovalExpiresAgain() {
+        long[] clock = {0};
+        DeadlineTaskQueue queue = new DeadlineTaskQueue(new Clock(clock));
+        List<Error> lacks = new ArrayList<>(List.of(new OutOfMemoryError("no heap")));
+        DeadlineTask[] task = new DeadlineTask[1];
+        task[0] =
+                task(
+                        () -> {
+                            expired.add("first");
+                            queue.remove(task[0]);
+                            if (!lacks.isEmpty()) {
+                                throw lacks.remove(0);
+                            }
+                        });
+        queue.add(task[0]);
+        queue.expire();
+        assertThat(queue.isEmpty()).isFalse();
+        clock[0] += queue.nanosLeft();
+        queue.expire();
+        assertThat(expired).containsExactly("first", "first");
+        assertThat(queue.isEmpty()).isTrue();
+    }
+
+    private static DeadlineTask task(Runnable expired) {
+        return new DeadlineTask() {
+            @Override
+            public long deadline() {
+                return 0;
+            }
+
+            @Override
+            public void expired() {
+                expired.run();
+            }
+        };
+    }
+
+    @Test
+    void aDeadlineThatCannotBePutOffStays() {
+        Named timer = new Named("first", 0, () -> {});
+        timer.lack = new OutOfMemoryError("no heap");
+        assertThatThrownBy(() -> timers.add(timer)).isSameAs(timer.lack);
+        timers.expire();
+        assertThat(expired).containsExactly("first");
+        assertThat(timers.isEmpty()).isTrue();
     }
 
     /** Thousands of connections that close at a time must not cost the square of their number. */

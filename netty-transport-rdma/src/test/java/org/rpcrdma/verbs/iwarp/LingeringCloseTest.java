@@ -2,9 +2,11 @@
 package org.rpcrdma.verbs.iwarp;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.spi.SelectorProvider;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -92,6 +94,27 @@ class LingeringCloseTest {
         assertThat(transport.isOpen()).isFalse();
     }
 
+    /** All was sent, and the end of it: what the peer has still to say must not become a reset. */
+    @Test
+    void oneWhoseOutputIsShutLingersToo() {
+        transport.isShutDown = true;
+        new LingeringClose(loop, transport);
+        transport.user.writable();
+        assertThat(transport.isOpen()).isTrue();
+        pass(CONFIG.drainTimeout().toNanos());
+        assertThat(transport.isOpen()).isFalse();
+    }
+
+    /** Neither its timer nor its place among those that linger outlives it. */
+    @Test
+    void oneThatCannotBeginLeavesNothingBehind() {
+        transport.failure = new OutOfMemoryError("no heap");
+        assertThatThrownBy(() -> new LingeringClose(loop, transport)).isSameAs(transport.failure);
+        assertThat(transport.isOpen()).isFalse();
+        assertThat(loop.lingering.isEmpty()).isTrue();
+        assertThat(loop.timers.isEmpty()).isTrue();
+    }
+
     /** Takes one byte at a time, and always has one to read. */
     private static final class SlowTransport implements ByteTransport {
 
@@ -99,9 +122,13 @@ class LingeringCloseTest {
         private boolean isFull;
         private boolean isShutDown;
         private boolean isClosed;
+        private Error failure;
 
         @Override
         public void carry(ByteTransportEventHandler next) {
+            if (failure != null) {
+                throw failure;
+            }
             user = next;
         }
 
@@ -125,7 +152,10 @@ class LingeringCloseTest {
         }
 
         @Override
-        public int write(ByteBuffer source) {
+        public int write(ByteBuffer source) throws IOException {
+            if (isShutDown) {
+                throw new AsynchronousCloseException(); // as a socket's, however little it is
+            }
             if (isFull || !source.hasRemaining()) {
                 return 0;
             }
@@ -134,7 +164,7 @@ class LingeringCloseTest {
         }
 
         @Override
-        public long write(ByteBuffer[] sources, int offset, int length) {
+        public long write(ByteBuffer[] sources, int offset, int length) throws IOException {
             return write(sources[offset]);
         }
 

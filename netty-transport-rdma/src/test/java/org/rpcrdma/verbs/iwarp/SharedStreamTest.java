@@ -158,13 +158,13 @@ class SharedStreamTest {
             // The first one may end at once, by a wake-up of the start.
             pair.responderContext.await(1);
             pair.responderContext.await(1);
-            assertThat(pair.responderContext.loop.poller.rings().count()).isZero();
+            assertThat(pair.responderContext.loop.poller.rings().count).isZero();
             // By the doorbell it is awake again.
             pair.responder.receive(1, 0, 10);
             pair.initiator.queuePair.send(1, 0);
             pair.initiator.queuePair.doorbell();
             blocking(pair.responderContext, () -> pair.responder.completion(1) != null);
-            assertThat(pair.responderContext.loop.poller.rings().count()).isOne();
+            assertThat(pair.responderContext.loop.poller.rings().count).isOne();
         }
     }
 
@@ -182,8 +182,8 @@ class SharedStreamTest {
             }
             pair.until(
                     () ->
-                            pair.initiatorContext.loop.poller.rings().count() == 8
-                                    && pair.responderContext.loop.poller.rings().count() == 8);
+                            pair.initiatorContext.loop.poller.rings().count == 8
+                                    && pair.responderContext.loop.poller.rings().count == 8);
             Endpoint to = other;
             for (int i = 0; i < 20; i++) {
                 to.completions.clear();
@@ -211,11 +211,11 @@ class SharedStreamTest {
             SharedMemoryByteTransport carrier =
                     new SharedMemoryByteTransport(awake, channel, key, memory);
             carrier.await(true, false);
-            assertThat(awake.count()).isOne();
+            assertThat(awake.count).isOne();
             carrier.close();
             carrier.ready(key);
             carrier.await(true, true);
-            assertThat(awake.count()).isZero();
+            assertThat(awake.count).isZero();
             assertThat(carrier.isOpen()).isFalse();
             assertThatThrownBy(() -> carrier.read(ByteBuffer.allocate(1)))
                     .isInstanceOf(ClosedChannelException.class);
@@ -325,7 +325,7 @@ class SharedStreamTest {
                 pair.responderContext.poll(64);
             }
             assertThat(pair.initiator.completions).isEmpty();
-            assertThat(pair.responderContext.loop.poller.rings().count()).isZero();
+            assertThat(pair.responderContext.loop.poller.rings().count).isZero();
             pair.responder.given = new Whole(pair.responder.region);
             pair.until(() -> pair.responder.completion(1) != null);
             pair.until(() -> pair.initiator.completion(2) != null);
@@ -521,7 +521,7 @@ class SharedStreamTest {
             Pair.until(caller::isConnected, busy, tcp);
             call(caller, answering, 200);
             // While the ring sleeps, the looks at TCP alone are counted.
-            for (int i = 0; i < 50 && busy.loop.poller.rings().count() > 0; i++) {
+            for (int i = 0; i < 50 && busy.loop.poller.rings().count > 0; i++) {
                 busy.poll(64);
                 busy.await(1_000_000);
             }

@@ -127,7 +127,7 @@ class StagingTest {
 
     /** The memory is that of one staging buffer, or there is none at all. */
     @ParameterizedTest(name = "{0}, half an FPDU is {1} bytes, memory for {2} bytes")
-    @CsvSource({"PLAIN, 12, 16384", "PLAIN, 1, 16384", "PLAIN, 19, 0", "CRC, 12, 140000"})
+    @CsvSource({"PLAIN, 12, 73728", "PLAIN, 1, 73728", "PLAIN, 19, 0", "CRC, 12, 140000"})
     void halfAnFpduCostsNoOtherConnection(Framing wanted, int half, int memory) throws IOException {
         listen(wanted, memory);
         Served hostile = connect();

@@ -40,10 +40,18 @@ final class SoftwareKernel {
 
     final Kind kind;
 
+    private static final short POLLERR = 8;
+
     /** Something to wait for. */
     static final class Descriptor {
         long value;
         boolean isNonBlocking;
+
+        /** As after the device was taken away: in error once it is empty, and for ever. */
+        boolean isBroken;
+
+        /** How often it was found in error. */
+        int errors;
     }
 
     final RnicThread rnic;
@@ -198,10 +206,10 @@ final class SoftwareKernel {
             int ready = 0;
             for (int i = 0; i < count; i++) {
                 long at = fds + (long) i * StructLayouts.POLL_SIZE;
-                boolean isReady = descriptor(CMemory.getInt(at)).value > 0;
-                CMemory.putShort(
-                        at + StructLayouts.POLL_RETURNED, isReady ? StructLayouts.POLLIN : 0);
-                ready += isReady ? 1 : 0;
+                int fd = CMemory.getInt(at);
+                int returned = fd < 0 ? 0 : state(descriptor(fd));
+                CMemory.putShort(at + StructLayouts.POLL_RETURNED, returned);
+                ready += returned == 0 ? 0 : 1;
             }
             long left = nanos - (System.nanoTime() - start);
             if (ready > 0 || (nanos != Long.MAX_VALUE && left <= 0)) {
@@ -214,6 +222,17 @@ final class SoftwareKernel {
                 return 0;
             }
         }
+    }
+
+    private static int state(Descriptor descriptor) {
+        if (descriptor.value > 0) {
+            return StructLayouts.POLLIN;
+        }
+        if (descriptor.isBroken) {
+            descriptor.errors++;
+            return POLLERR;
+        }
+        return 0;
     }
 
     /** A queue that a descriptor tells of. */

@@ -35,6 +35,9 @@ final class SoftwareLibrary implements NativeFunctions {
     /** What a real device would never hold back, but a test may. */
     static volatile long memoryLimit = Long.MAX_VALUE;
 
+    /** Whether no identifier can be moved to another event channel. */
+    static volatile boolean failsToMigrate;
+
     private final SoftwareKernel kernel;
     private final boolean hasWindows;
     private int errno;
@@ -292,6 +295,9 @@ final class SoftwareLibrary implements NativeFunctions {
 
     @Override
     public int migrateId(long pointer, long channel) {
+        if (failsToMigrate) {
+            return fail(ENOMEM);
+        }
         Id id = id(pointer);
         synchronized (kernel) {
             EventChannel from = id.channel;

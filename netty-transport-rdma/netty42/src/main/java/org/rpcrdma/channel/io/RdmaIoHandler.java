@@ -34,7 +34,8 @@ import org.rpcrdma.verbs.VerbsProvider;
  * second thread, which waits for NIO's selector alone and runs nothing of a channel.
  *
  * <p>Differences to an {@code RdmaEventLoopGroup}: scheduled tasks use Netty's clock; a shutdown closes the channels at
- * once, before its quiet period, and while the posted work of closing channels ends the loop runs no tasks.
+ * once, before its quiet period, and while the posted work of closing channels ends the loop runs no tasks, for 5 s at
+ * most whatever {@code SO_LINGER} and {@code DRAIN_MILLIS} of the channels say.
  */
 public final class RdmaIoHandler implements IoHandler {
 
@@ -116,12 +117,19 @@ public final class RdmaIoHandler implements IoHandler {
     @Override
     public int run(IoHandlerContext round) {
         context = round;
-        int handled = nio == null ? 0 : nio.run();
         boolean reportsTime = REPORTS_TIME && round.shouldReportActiveIoTime();
-        long begin = reportsTime ? System.nanoTime() : 0;
+        int handled = 0;
+        long activeNanos = 0;
+        if (nio != null) {
+            long begin = reportsTime ? System.nanoTime() : 0;
+            handled = nio.run();
+            if (reportsTime && handled > 0) {
+                activeNanos = System.nanoTime() - begin;
+            }
+        }
         handled += poller.poll();
         if (reportsTime) {
-            round.reportActiveIoTime(System.nanoTime() - begin);
+            round.reportActiveIoTime(activeNanos + poller.activeNanos());
         }
         return handled;
     }

@@ -13,6 +13,8 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import org.rpcrdma.verbs.FailureLog;
 
 /**
  * NIO channels on an event loop that waits for a device: a thread waits for their selector, then wakes the loop, which
@@ -25,6 +27,9 @@ final class UserNioChannelSelectorThread {
             InternalLoggerFactory.getInstance(UserNioChannelSelectorThread.class);
 
     private static final ThreadFactory THREADS = new DefaultThreadFactory("rdma-nio-select", true);
+
+    /** After an error, which may come again at once and for ever; as long as Netty's handler waits. */
+    private static final int PAUSE_SECONDS = 1;
 
     /** Lets the handler look, and never wait. */
     private static final IoHandlerContext LOOK =
@@ -55,6 +60,12 @@ final class UserNioChannelSelectorThread {
     /** A permit for the event loop: the thread is not selecting. */
     private final Semaphore loopsTurn = new Semaphore(1);
 
+    /** A permit ends the pause of the thread. */
+    private final Semaphore pauseEnd = new Semaphore(0);
+
+    /** Whether the thread is to pause before it selects. */
+    private volatile boolean pauses;
+
     /** Whether the event loop has taken its permit. */
     private boolean isOurs;
 
@@ -78,6 +89,10 @@ final class UserNioChannelSelectorThread {
                 return;
             }
             try {
+                if (pauses) {
+                    pauses = false;
+                    pauseEnd.tryAcquire(PAUSE_SECONDS, TimeUnit.SECONDS);
+                }
                 provider.selector().select();
                 Thread.interrupted(); // otherwise no select would wait again
             } catch (Throwable t) {
@@ -95,7 +110,15 @@ final class UserNioChannelSelectorThread {
             return 0;
         }
         isOurs = true;
-        int handled = handler.run(LOOK);
+        int handled = 0;
+        try {
+            handled = handler.run(LOOK);
+        } catch (Throwable t) {
+            // Netty's handler throws errors, with which all RDMA channels of the loop would end.
+            pauseEnd.drainPermits();
+            pauses = true;
+            FailureLog.warn(logger, "NIO channels of an event loop pause, after an error", t);
+        }
         giveTurn();
         return handled;
     }
@@ -104,6 +127,9 @@ final class UserNioChannelSelectorThread {
     private void takeTurn() {
         if (!isOurs) {
             provider.selector().wakeup();
+            if (pauseEnd.availablePermits() == 0) {
+                pauseEnd.release(); // one is enough, and nobody takes them while there is no pause
+            }
             loopsTurn.acquireUninterruptibly();
             isOurs = true;
         }

@@ -4,6 +4,7 @@ package org.rpcrdma.channel.io;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
@@ -11,13 +12,19 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.ServerChannel;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.local.LocalChannel;
@@ -31,11 +38,16 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -292,6 +304,22 @@ class RdmaIoHandlerTest {
         assertThat(listener.isOpen()).isFalse();
     }
 
+    /** The device completes nothing, and the loop runs no task while it waits. */
+    @Test
+    void aShutdownDoesNotWaitAsLongAsAChannelMayLinger() throws Exception {
+        AtomicBoolean isStill = new AtomicBoolean();
+        VerbsProvider device = clocked(0, TimeUnit.MILLISECONDS.toNanos(20), isStill);
+        EventLoopGroup loops =
+                new MultiThreadIoEventLoopGroup(
+                        1, RdmaIoHandler.newFactory(device, PollMode.BLOCKING));
+        Channel listener = listen(group, RdmaServerStreamChannel.class);
+        Channel channel = connect(loops, RdmaStreamChannel.class, listener);
+        channel.config().setOption(ChannelOption.SO_LINGER, Integer.MAX_VALUE);
+        isStill.set(true);
+        shutDown(loops);
+        assertThat(channel.isOpen()).isFalse();
+    }
+
     /** The statistics of loops outlive them; a terminated loop takes no channels. */
     @Test
     void aTerminatedGroupTakesNoChannels() throws Exception {
@@ -334,32 +362,44 @@ class RdmaIoHandlerTest {
 
     // ------------------------------------------------------------------ NIO
 
+    /** A channel that collects what arrives. */
+    @SuppressWarnings("deprecation") // of Netty 4.2, not of 4.1
+    private Channel bindDatagrams(EventLoopGroup loops, RecvByteBufAllocator allocator)
+            throws InterruptedException {
+        return new Bootstrap()
+                .group(loops)
+                .channel(NioDatagramChannel.class)
+                .option(ChannelOption.RCVBUF_ALLOCATOR, allocator)
+                .handler(
+                        new SimpleChannelInboundHandler<DatagramPacket>() {
+                            @Override
+                            protected void channelRead0(
+                                    ChannelHandlerContext context, DatagramPacket packet) {
+                                received.add(text(packet.content()));
+                            }
+                        })
+                .bind(InetAddress.getLoopbackAddress(), 0)
+                .sync()
+                .channel();
+    }
+
+    private static void sendToItself(Channel datagrams) {
+        datagrams.writeAndFlush(
+                new DatagramPacket(
+                        bytes("datagram"), (InetSocketAddress) datagrams.localAddress()));
+    }
+
     @Test
+    @SuppressWarnings("deprecation") // of Netty 4.2, not of 4.1
     void nioChannelsRunBesideRdmaChannels() throws Exception {
         EventLoopGroup loops =
                 new MultiThreadIoEventLoopGroup(
                         1, RdmaIoHandler.newFactory(Rdma.provider(), PollMode.BLOCKING));
         Channel listener = listen(loops, RdmaServerChannel.class);
         Channel channel = connect(loops, RdmaChannel.class, listener);
-        Channel datagrams =
-                new Bootstrap()
-                        .group(loops)
-                        .channel(NioDatagramChannel.class)
-                        .handler(
-                                new SimpleChannelInboundHandler<DatagramPacket>() {
-                                    @Override
-                                    protected void channelRead0(
-                                            ChannelHandlerContext context, DatagramPacket packet) {
-                                        received.add(text(packet.content()));
-                                    }
-                                })
-                        .bind(InetAddress.getLoopbackAddress(), 0)
-                        .sync()
-                        .channel();
+        Channel datagrams = bindDatagrams(loops, new FixedRecvByteBufAllocator(100));
         for (int i = 0; i < 20; i++) {
-            datagrams.writeAndFlush(
-                    new DatagramPacket(
-                            bytes("datagram"), (InetSocketAddress) datagrams.localAddress()));
+            sendToItself(datagrams);
             assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("datagram");
             channel.writeAndFlush(bytes("message"));
             assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("message");
@@ -368,6 +408,52 @@ class RdmaIoHandlerTest {
         echo(loops, NioServerSocketChannel.class, NioSocketChannel.class);
         shutDown(loops);
         assertThat(channel.isOpen()).isFalse();
+    }
+
+    /** Netty's handler throws errors, which end the thread of a loop. Here RDMA channels would end with it. */
+    @Test
+    @SuppressWarnings("deprecation") // of Netty 4.2, not of 4.1
+    void anErrorOfANioChannelEndsNoLoop() throws Exception {
+        EventLoopGroup loops = new MultiThreadIoEventLoopGroup(1, RdmaIoHandler.newFactory());
+        AtomicInteger failures = new AtomicInteger();
+        AtomicBoolean isMended = new AtomicBoolean();
+        CountDownLatch hasFailed = new CountDownLatch(1);
+        RecvByteBufAllocator allocator =
+                new FixedRecvByteBufAllocator(100) {
+                    @Override
+                    public Handle newHandle() {
+                        Handle real = super.newHandle();
+                        return new DelegatingHandle(real) {
+                            @Override
+                            public void reset(ChannelConfig config) {
+                                if (!isMended.get()) {
+                                    failures.incrementAndGet();
+                                    hasFailed.countDown();
+                                    throw new OutOfMemoryError("of the test");
+                                }
+                                super.reset(config);
+                            }
+                        };
+                    }
+                };
+        Channel listener = listen(loops, RdmaServerChannel.class);
+        Channel channel = connect(loops, RdmaChannel.class, listener);
+        Channel datagrams = bindDatagrams(loops, allocator);
+        final long start = System.nanoTime();
+        sendToItself(datagrams);
+        assertThat(hasFailed.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        for (int i = 0; i < 100; i++) {
+            channel.writeAndFlush(bytes("message"));
+            assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("message");
+        }
+        // However often it fails, there is a pause after each time.
+        int count = failures.get();
+        assertThat(count)
+                .isLessThanOrEqualTo(
+                        1 + (int) TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start));
+        isMended.set(true);
+        assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("datagram");
+        shutDown(loops);
     }
 
     @Test
@@ -386,6 +472,81 @@ class RdmaIoHandlerTest {
         assertThat(registered.await().cause())
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("need an event loop group of their own");
+    }
+
+    // ------------------------------------------------------------------ time
+
+    /** Netty bounds the time for tasks by it, and takes a loop without any for idle. */
+    @Test
+    void theTimeOfAWaitIsNotReportedAsActive() throws Exception {
+        assumeTrue(
+                Stream.of(IoHandlerContext.class.getMethods())
+                        .anyMatch(method -> method.getName().equals("reportActiveIoTime")));
+        Queue<Long> reported = new ConcurrentLinkedQueue<>();
+        VerbsProvider device = clocked(7, TimeUnit.HOURS.toNanos(1), new AtomicBoolean());
+        EventLoopGroup loops =
+                new MultiThreadIoEventLoopGroup(
+                        1,
+                        executor ->
+                                changed(
+                                        IoHandler.class,
+                                        RdmaIoHandler.newFactory(device, PollMode.BLOCKING)
+                                                .newHandler(executor),
+                                        (method, arguments) -> {
+                                            if (method.equals("run")) {
+                                                arguments[0] =
+                                                        reporting(
+                                                                (IoHandlerContext) arguments[0],
+                                                                reported);
+                                            }
+                                            return null;
+                                        }));
+        echo(loops, RdmaServerChannel.class, RdmaChannel.class);
+        shutDown(loops);
+        assertThat(reported).contains(0L, 7L).allMatch(nanos -> nanos == 0 || nanos == 7);
+    }
+
+    private static IoHandlerContext reporting(IoHandlerContext real, Queue<Long> reported) {
+        return changed(
+                IoHandlerContext.class,
+                real,
+                (method, arguments) -> {
+                    if (method.equals("reportActiveIoTime")) {
+                        reported.add((Long) arguments[0]);
+                    }
+                    return method.equals("shouldReportActiveIoTime") ? true : null;
+                });
+    }
+
+    /**
+     * A device on whose clock each poll and each wait take as long.
+     *
+     * @param isStill whether polls find nothing
+     */
+    private static VerbsProvider clocked(long pollNanos, long waitNanos, AtomicBoolean isStill) {
+        AtomicLong clock = new AtomicLong();
+        return changed(
+                VerbsProvider.class,
+                Rdma.provider(),
+                (opening, none) ->
+                        opening.equals("open")
+                                ? changed(
+                                        EventLoopVerbsContext.class,
+                                        Rdma.provider().open(),
+                                        (method, arguments) ->
+                                                switch (method) {
+                                                    case "nanoTime" -> clock.get();
+                                                    case "poll" -> {
+                                                        clock.addAndGet(pollNanos);
+                                                        yield isStill.get() ? 0 : null;
+                                                    }
+                                                    case "await" -> {
+                                                        clock.addAndGet(waitNanos);
+                                                        yield null;
+                                                    }
+                                                    default -> null;
+                                                })
+                                : null);
     }
 
     // ------------------------------------------------------------------ failures
@@ -415,39 +576,44 @@ class RdmaIoHandlerTest {
 
     /** A device one of whose methods fails as soon as it is told to. */
     private static VerbsProvider failing(String method, AtomicBoolean fails) {
-        VerbsProvider real = Rdma.provider();
-        return (VerbsProvider)
-                Proxy.newProxyInstance(
-                        RdmaIoHandlerTest.class.getClassLoader(),
-                        new Class<?>[] {VerbsProvider.class},
-                        (self, called, arguments) -> {
-                            Object result = invoke(called, real, arguments);
-                            return result instanceof EventLoopVerbsContext context
-                                    ? failing(context, method, fails)
-                                    : result;
-                        });
+        return changed(
+                VerbsProvider.class,
+                Rdma.provider(),
+                (opening, none) ->
+                        opening.equals("open")
+                                ? changed(
+                                        EventLoopVerbsContext.class,
+                                        Rdma.provider().open(),
+                                        (called, arguments) -> {
+                                            if (fails.get() && called.equals(method)) {
+                                                throw new InternalError("of the test");
+                                            }
+                                            return null;
+                                        })
+                                : null);
     }
 
-    private static EventLoopVerbsContext failing(
-            EventLoopVerbsContext real, String method, AtomicBoolean fails) {
-        return (EventLoopVerbsContext)
+    /** Called before a method; what it returns is the result, unless it is {@code null}. */
+    @FunctionalInterface
+    private interface Change {
+        Object call(String method, Object[] arguments) throws Throwable;
+    }
+
+    private static <T> T changed(Class<T> type, T real, Change change) {
+        return type.cast(
                 Proxy.newProxyInstance(
                         RdmaIoHandlerTest.class.getClassLoader(),
-                        new Class<?>[] {EventLoopVerbsContext.class},
+                        new Class<?>[] {type},
                         (self, called, arguments) -> {
-                            if (fails.get() && called.getName().equals(method)) {
-                                throw new InternalError("of the test");
+                            Object result = change.call(called.getName(), arguments);
+                            if (result != null) {
+                                return result;
                             }
-                            return invoke(called, real, arguments);
-                        });
-    }
-
-    private static Object invoke(java.lang.reflect.Method method, Object target, Object[] arguments)
-            throws Throwable {
-        try {
-            return method.invoke(target, arguments);
-        } catch (InvocationTargetException e) {
-            throw e.getCause();
-        }
+                            try {
+                                return called.invoke(real, arguments);
+                            } catch (InvocationTargetException e) {
+                                throw e.getCause();
+                            }
+                        }));
     }
 }

@@ -44,13 +44,19 @@ public final class LocalKeyTable {
         int slot = freeSlot();
         int key = ((slot + 1) << 8) | (generations[slot] & 0xff);
         IwarpMemoryRegion region = new IwarpMemoryRegion(this, deregister, memory, address, key);
+        // Taken only now: a slot whose region could not be made would be lost.
+        if (freeCount > 0) {
+            freeCount--;
+        } else {
+            used++;
+        }
         regions[slot] = region;
         return region;
     }
 
     private int freeSlot() {
         if (freeCount > 0) {
-            return free[--freeCount];
+            return free[freeCount - 1];
         }
         if (used == regions.length) {
             if (used == MAX_REGIONS) {
@@ -59,11 +65,19 @@ public final class LocalKeyTable {
                                 + MAX_REGIONS
                                 + " regions can be registered; register fewer and larger ones");
             }
-            regions = Arrays.copyOf(regions, 2 * used);
-            generations = Arrays.copyOf(generations, 2 * used);
-            free = Arrays.copyOf(free, 2 * used);
+            grow();
         }
-        return used++;
+        return used;
+    }
+
+    /** Makes all arrays before it takes one: they are of one length even where memory ends in between. */
+    private void grow() {
+        IwarpMemoryRegion[] moreRegions = Arrays.copyOf(regions, 2 * used);
+        byte[] moreGenerations = Arrays.copyOf(generations, 2 * used);
+        int[] moreFree = Arrays.copyOf(free, 2 * used);
+        regions = moreRegions;
+        generations = moreGenerations;
+        free = moreFree;
     }
 
     /** The region of a local key if it contains the range, otherwise {@code null}. */

@@ -46,12 +46,7 @@ public abstract class AbstractStagingBufferReceiver {
         return end - first();
     }
 
-    /** Whether a staging buffer is lent. Nothing may be received without one. */
-    public final boolean hasStaging() {
-        return isLent;
-    }
-
-    /** The staging buffer that is lent, or {@code null}. */
+    /** The staging buffer that is lent, or {@code null}: nothing may be received without one. */
     public final ByteBuffer lent() {
         return isLent ? staging : null;
     }

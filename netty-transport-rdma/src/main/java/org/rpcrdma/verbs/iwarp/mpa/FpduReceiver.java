@@ -99,19 +99,14 @@ public final class FpduReceiver extends AbstractStagingBufferReceiver {
     }
 
     private int readStaged(ScatteringByteChannel channel) throws IOException {
-        int wanted = stagedMax() - end;
+        // Only the head of a large FPDU is staged, because staged payload would have to be copied.
+        boolean isLargeExpected = end == 0 && crc == null && sinceLarge < LARGE_EXPECTED;
+        int wanted = isLargeExpected ? BEHIND_DIRECT : staging.capacity() - end;
         int read = channel.read(staging.limit(end + wanted).position(end));
         staging.clear();
         end += Math.max(read, 0);
         drained = read < wanted;
         return read;
-    }
-
-    /** Stages only the head of a large FPDU, because staged payload would have to be copied. */
-    private int stagedMax() {
-        return end == 0 && crc == null && sinceLarge < LARGE_EXPECTED
-                ? BEHIND_DIRECT
-                : staging.capacity();
     }
 
     private int readStraight(ScatteringByteChannel channel) throws IOException {

@@ -20,8 +20,8 @@ public interface OnDemandInboundMemorySupplier {
     }
 
     /**
-     * Whether receives will be posted independent of the peer: completions of the last ones are not delivered yet, or
-     * the owner says so ({@link org.rpcrdma.verbs.QueuePairHandler#receivesFollow}).
+     * Whether receives will be posted without another message of the peer: completions of the last ones are not
+     * delivered yet, or the owner says so ({@link org.rpcrdma.verbs.QueuePairHandler#receivesFollow}).
      */
     default boolean receivesFollow() {
         return false;

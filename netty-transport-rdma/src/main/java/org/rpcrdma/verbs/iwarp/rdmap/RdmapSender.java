@@ -142,10 +142,15 @@ public final class RdmapSender {
             return true;
         }
         responses = 0;
-        if (workWaits) {
-            startWork();
+        if (!workWaits) {
+            return false;
         }
-        return workWaits;
+        if (work.opcode >= RdmapOpcodes.SEND) {
+            startSend();
+        } else {
+            startWriteOrRead();
+        }
+        return true;
     }
 
     private boolean canStartWork() {
@@ -169,11 +174,7 @@ public final class RdmapSender {
                 inboundReads);
     }
 
-    private void startWork() throws IOException {
-        if (work.opcode >= RdmapOpcodes.SEND) {
-            startSend();
-            return;
-        }
+    private void startWriteOrRead() throws IOException {
         source.start();
         if (work.opcode == RdmapOpcodes.WRITE) {
             segmenter.startTagged(

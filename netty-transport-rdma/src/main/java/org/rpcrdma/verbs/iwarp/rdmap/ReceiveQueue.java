@@ -34,6 +34,9 @@ public final class ReceiveQueue {
     private int head;
     private int entries;
 
+    /** Whether a flush has completed a receive. */
+    private boolean isFlushed;
+
     /** Receives of all entries. */
     int count;
 
@@ -98,14 +101,15 @@ public final class ReceiveQueue {
         if (entries == ids.length) {
             grow();
         }
+        if (keys == null && ofKey != NO_KEY) {
+            long[] newAddresses = new long[ids.length];
+            keys = new int[ids.length];
+            addresses = newAddresses;
+        }
         int slot = slot(entries++);
         ids[slot] = id;
         lengths[slot] = ofLength;
         counts[slot] = number;
-        if (keys == null && ofKey != NO_KEY) {
-            addresses = new long[ids.length];
-            keys = new int[ids.length];
-        }
         if (keys != null) {
             addresses[slot] = ofAddress;
             keys[slot] = ofKey;
@@ -116,15 +120,22 @@ public final class ReceiveQueue {
         return (head + age) & (ids.length - 1);
     }
 
-    /** Doubles the ring, whose oldest entry comes first then. */
+    /**
+     * Doubles the ring, whose oldest entry comes first then. Makes all arrays before it takes one: they fit each other
+     * even where memory ends in between.
+     */
     private void grow() {
-        ids = grown(ids);
-        lengths = grown(lengths);
-        counts = grown(counts);
+        long[] newIds = grown(ids);
+        int[] newLengths = grown(lengths);
+        int[] newCounts = grown(counts);
         if (keys != null) {
-            addresses = grown(addresses);
+            long[] newAddresses = grown(addresses);
             keys = grown(keys);
+            addresses = newAddresses;
         }
+        ids = newIds;
+        lengths = newLengths;
+        counts = newCounts;
         head = 0;
     }
 
@@ -162,26 +173,26 @@ public final class ReceiveQueue {
     /** Completes the oldest receive. */
     void complete(
             WorkCompletionHandler completions, WorkStatus status, int bytes, int invalidatedKey) {
-        long completed = id;
+        // First, because it may lack memory: a receive that is counted as complete is never
+        // completed again.
+        completions.complete(id, status, bytes, invalidatedKey);
         count--;
         if (--counts[head] == 0) {
             head = slot(1);
             entries--;
         }
         nextOldest();
-        completions.complete(completed, status, bytes, invalidatedKey);
     }
 
     /**
-     * Completes all receives as not used.
+     * Completes all receives as not used. May be repeated where memory was lacking.
      *
-     * @param oldest the status of the oldest one
+     * @param oldest the status of the first one that a flush completes
      */
     public void flush(WorkCompletionHandler completions, WorkStatus oldest) {
-        WorkStatus status = oldest;
         while (count > 0) {
-            complete(completions, status, 0, 0);
-            status = WorkStatus.FLUSHED;
+            complete(completions, isFlushed ? WorkStatus.FLUSHED : oldest, 0, 0);
+            isFlushed = true;
         }
     }
 }

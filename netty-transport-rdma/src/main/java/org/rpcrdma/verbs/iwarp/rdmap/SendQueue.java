@@ -49,6 +49,9 @@ public final class SendQueue {
     int posted;
     private int tail;
 
+    /** Whether a flush has completed something: no other work request is the oldest of the stream then. */
+    private boolean isFlushed;
+
     // The work request that starts next, if there is one. Other classes read these.
 
     int opcode;
@@ -72,13 +75,6 @@ public final class SendQueue {
         this.depth = depth;
         // A power of two; an idle connection keeps few.
         int slots = Math.min(FIRST_SLOTS, Integer.highestOneBit(Math.max(depth, 1) * 2 - 1));
-        allocate(slots);
-        rangeAddresses = new long[2 * slots];
-        rangeLengths = new int[2 * slots];
-        rangeKeys = new int[2 * slots];
-    }
-
-    private void allocate(int slots) {
         mask = slots - 1;
         ids = new long[slots];
         opcodes = new byte[slots];
@@ -89,34 +85,46 @@ public final class SendQueue {
         firstRanges = new int[slots];
         endPositions = new long[slots];
         results = new WorkStatus[slots];
+        rangeAddresses = new long[2 * slots];
+        rangeLengths = new int[2 * slots];
+        rangeKeys = new int[2 * slots];
     }
 
-    /** Doubles the ring. */
+    /** Doubles the ring. Makes all arrays before it takes one: they fit each other where memory ends in between. */
     private void growSlots() {
-        final long[] oldIds = ids;
-        final byte[] oldOpcodes = opcodes;
-        final byte[] oldFlags = flagsOf;
-        final long[] oldRemoteAddresses = remoteAddresses;
-        final int[] oldRemoteKeys = remoteKeys;
-        final long[] oldLengths = lengths;
-        final int[] oldFirstRanges = firstRanges;
-        final long[] oldEndPositions = endPositions;
-        final WorkStatus[] oldResults = results;
-        int oldMask = mask;
-        allocate(2 * oldIds.length);
+        int slots = 2 * ids.length;
+        long[] newIds = new long[slots];
+        byte[] newOpcodes = new byte[slots];
+        byte[] newFlags = new byte[slots];
+        long[] newRemoteAddresses = new long[slots];
+        int[] newRemoteKeys = new int[slots];
+        long[] newLengths = new long[slots];
+        int[] newFirstRanges = new int[slots];
+        long[] newEndPositions = new long[slots];
+        WorkStatus[] newResults = new WorkStatus[slots];
         for (int position = head; position != tail; position++) {
-            int from = position & oldMask;
-            int to = position & mask;
-            ids[to] = oldIds[from];
-            opcodes[to] = oldOpcodes[from];
-            flagsOf[to] = oldFlags[from];
-            remoteAddresses[to] = oldRemoteAddresses[from];
-            remoteKeys[to] = oldRemoteKeys[from];
-            lengths[to] = oldLengths[from];
-            firstRanges[to] = oldFirstRanges[from];
-            endPositions[to] = oldEndPositions[from];
-            results[to] = oldResults[from];
+            int from = position & mask;
+            int to = position & (slots - 1);
+            newIds[to] = ids[from];
+            newOpcodes[to] = opcodes[from];
+            newFlags[to] = flagsOf[from];
+            newRemoteAddresses[to] = remoteAddresses[from];
+            newRemoteKeys[to] = remoteKeys[from];
+            newLengths[to] = lengths[from];
+            newFirstRanges[to] = firstRanges[from];
+            newEndPositions[to] = endPositions[from];
+            newResults[to] = results[from];
         }
+        mask = slots - 1;
+        ids = newIds;
+        opcodes = newOpcodes;
+        flagsOf = newFlags;
+        remoteAddresses = newRemoteAddresses;
+        remoteKeys = newRemoteKeys;
+        lengths = newLengths;
+        firstRanges = newFirstRanges;
+        endPositions = newEndPositions;
+        results = newResults;
     }
 
     /**
@@ -267,10 +275,11 @@ public final class SendQueue {
 
     private void completeInOrder() {
         while (head != sent && results[head & mask] != null) {
-            int slot = head++ & mask;
+            int slot = head & mask;
             if ((flagsOf[slot] & QueuePair.SIGNALED) != 0) {
                 completions.complete(ids[slot], results[slot], 0, 0);
             }
+            head++;
         }
     }
 
@@ -280,23 +289,22 @@ public final class SendQueue {
     }
 
     /**
-     * Completes everything that is not complete, posted or only opened.
+     * Completes everything that is not complete, posted or only opened. May be repeated where memory was lacking.
      *
      * @param oldest the status of the oldest work request that has started
      * @param starting the status of the one that was about to start
      */
     public void flush(WorkStatus oldest, WorkStatus starting) {
-        int first = head;
-        int second = next;
         while (head != tail) {
-            int position = head++;
             WorkStatus status = WorkStatus.FLUSHED;
-            if (position == second) {
+            if (head == next) {
                 status = starting;
-            } else if (position == first) {
+            } else if (!isFlushed) {
                 status = oldest;
             }
-            completions.complete(ids[position & mask], status, 0, 0);
+            completions.complete(ids[head & mask], status, 0, 0);
+            head++;
+            isFlushed = true;
         }
         sent = tail;
         next = tail;

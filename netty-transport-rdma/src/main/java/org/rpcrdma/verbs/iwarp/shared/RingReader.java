@@ -70,7 +70,8 @@ public final class RingReader {
         if (now == tail) {
             return;
         }
-        if (now - tail < 0 || now - head > capacity) {
+        long unread = now - head; // negative where the distance overflows
+        if (now - tail < 0 || unread < 0 || unread > capacity) {
             throw lie(
                     "it has written up to "
                             + now

@@ -17,6 +17,7 @@ import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipal;
+import java.time.Instant;
 import java.util.Set;
 import java.util.UUID;
 
@@ -92,7 +93,10 @@ public final class SharedRingFileFactory {
         return directory.resolve(PREFIX + process + "-" + file);
     }
 
-    /** Deletes files of terminated processes. If the process id was reused, a file stays until that process ends. */
+    /**
+     * Deletes files of terminated processes. If a process id was reused, by another process than this one, a file stays
+     * until that process ends.
+     */
     private void sweep() {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, PREFIX + "*-*")) {
             files.forEach(this::sweep);
@@ -106,7 +110,7 @@ public final class SharedRingFileFactory {
         String name = file.getFileName().toString();
         try {
             long process = Long.parseLong(name.split("-", 3)[1]);
-            if (ProcessHandle.of(process).isEmpty()
+            if (isLeftover(process, file)
                     && Files.getOwner(file, LinkOption.NOFOLLOW_LINKS).equals(user)) {
                 Files.deleteIfExists(file);
             }
@@ -115,6 +119,18 @@ public final class SharedRingFileFactory {
         } catch (IOException | RuntimeException e) {
             LOGGER.debug("Deleting the leftover {} failed", file, e);
         }
+    }
+
+    /** After a restart of a container its process has the number again that the terminated one had. */
+    private static boolean isLeftover(long process, Path file) throws IOException {
+        ProcessHandle self = ProcessHandle.current();
+        if (process != self.pid()) {
+            return ProcessHandle.of(process).isEmpty();
+        }
+        Instant start = self.info().startInstant().orElse(Instant.MIN);
+        return Files.getLastModifiedTime(file, LinkOption.NOFOLLOW_LINKS)
+                .toInstant()
+                .isBefore(start);
     }
 
     /**

@@ -265,6 +265,21 @@ class RingTest {
                 .hasMessageContaining("written up to " + tail + ", expected 100 to 4196");
     }
 
+    /** The distance from what is read is no number of bytes then, but less than the capacity. */
+    @ParameterizedTest(name = "tail {0}")
+    @ValueSource(longs = {Long.MIN_VALUE + 3000, Long.MIN_VALUE + 4095, Long.MAX_VALUE})
+    void aWriterMayNotBeHalfTheNumbersAhead(long tail) throws IOException {
+        RingWriter writer = writer(4096);
+        RingReader reader = reader(4096);
+        writer.write(bytes(4096));
+        reader.read(bytes(3000));
+        words().putLong(CONTROL + RingLayout.TAIL, tail);
+        assertThat(reader.hasBytes()).isTrue();
+        assertThatThrownBy(() -> reader.read(bytes(1)))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("written up to " + tail + ", expected 4096 to 7096");
+    }
+
     @ParameterizedTest(name = "start {0}")
     @ValueSource(longs = {1, 99, 101, -1, Long.MAX_VALUE})
     void aRingBeginsAnewOnlyWhereItIsEmpty(long start) throws IOException {

@@ -15,7 +15,9 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -211,6 +213,19 @@ class SharedRingFileFactoryTest {
         assertThat(left).doesNotExist();
         assertThat(live).exists();
         assertThat(other).exists();
+    }
+
+    /** As the first process of a container, which has number 1 each time. */
+    @Test
+    void whatAProcessOfTheSameNumberHasLeftIsSwept() throws Exception {
+        Instant start = ProcessHandle.current().info().startInstant().orElse(null);
+        Assumptions.assumeTrue(start != null, "the start of a process is known");
+        Path left = Files.createFile(file());
+        Files.setLastModifiedTime(left, FileTime.from(start.minusSeconds(1)));
+        Path live = Files.createFile(directory.resolve("rpcrdma-" + OWN + "-" + NONCE));
+        new SharedRingFileFactory(directory);
+        assertThat(left).doesNotExist();
+        assertThat(live).exists();
     }
 
     @Test
