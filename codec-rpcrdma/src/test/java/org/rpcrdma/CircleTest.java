@@ -23,10 +23,15 @@ import org.rpcrdma.codec.RpcRdmaCodec;
 /**
  * Classes that need each other in a circle can only be read, tested and changed together. A few may: a list and its
  * kinds, a pool and what is in it. Nested classes count as the class around them; exceptions are not counted.
+ *
+ * <p>Classes of Java 22 are there if a JDK has compiled them: the run {@code ffm} has this test for their sake.
  */
 class CircleTest {
 
     private static final int MOST = 4;
+
+    /** One of those that an older JDK leaves out. */
+    private static final String OF_JAVA_22 = "org.rpcrdma.verbs.ffm.FfmCmId";
 
     /** Where the classes of both libraries are. */
     private static final List<String> MAIN =
@@ -47,9 +52,15 @@ class CircleTest {
                 .importPackages("org.rpcrdma")
                 .forEach(type -> add(needs, type));
         assertThat(needs).hasSizeGreaterThan(250);
+        assertThat(needs.containsKey(OF_JAVA_22)).isEqualTo(isThere(OF_JAVA_22));
         List<Set<String>> large = circles(needs);
         large.removeIf(circle -> circle.size() <= MOST);
         assertThat(large).isEmpty();
+    }
+
+    private static boolean isThere(String type) {
+        String path = type.replace('.', '/') + ".class";
+        return CircleTest.class.getClassLoader().getResource(path) != null;
     }
 
     /** Test classes are left out wherever a build has put them: each directory or jar has its main class. */

@@ -7,17 +7,22 @@ import static io.netty.util.internal.ObjectUtil.checkPositive;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import java.net.InetAddress;
 import java.util.ArrayDeque;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A {@link DuplicateRequestCache} that bounds the number of calls and the bytes of replies. It evicts the oldest reply
  * first. It does not keep a reply above the limit; a retransmission of that call is executed again.
  *
- * <p>One lock guards all state; it is held for a map operation and the copy of a reply.
+ * <p>No single client address can deny the cache to others: where it keeps more than half, it evicts its own oldest
+ * reply, and it may have half of the calls in progress. Calls above that are executed without being remembered.
+ *
+ * <p>One lock guards all state; it is held for map operations.
  */
 public final class BoundedDuplicateRequestCache implements DuplicateRequestCache {
 
@@ -45,8 +50,26 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
     /** Replies in the order in which they were given. */
     private final Map<Call, byte[]> replies = new LinkedHashMap<>();
 
+    private final Map<InetAddress, Client> clients = new HashMap<>();
+
+    /** Each has kept more than half, of the replies and of the bytes, when it was given its last reply. */
+    private Client most = new Client();
+
+    private Client heaviest = most;
     private final Object lock = new Object();
     private long bytes;
+
+    /** Calls that were executed without being remembered. */
+    private long unremembered;
+
+    /** One client address. */
+    private static final class Client {
+        /** Calls with a reply, in the order in which these were given. */
+        final Set<Call> replies = new LinkedHashSet<>();
+
+        long bytes;
+        int inProgress;
+    }
 
     /**
      * A cache for any number of connections, servers and threads.
@@ -64,9 +87,9 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
         this.filter = checkNotNull(filter, "filter");
     }
 
-    /** 4096 calls, replies of up to 4 KiB, 4 MiB in all, and every procedure. */
+    /** 4096 calls, replies of up to 4 KiB, 4 MiB in all, and every procedure but NULL, which is number 0. */
     public BoundedDuplicateRequestCache() {
-        this(4096, 4096, 4 << 20, (program, version, procedure) -> true);
+        this(4096, 4096, 4 << 20, (program, version, procedure) -> procedure != 0);
     }
 
     @Override
@@ -86,8 +109,13 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
                 waiting.add(waiter);
                 return new Lookup(Progress.IN_PROGRESS, null);
             }
-            if (inProgress.size() < maxEntries) {
-                inProgress.put(call, new ArrayDeque<>(2));
+            Client client = clients.computeIfAbsent(call.client(), address -> new Client());
+            if (inProgress.size() < maxEntries && client.inProgress < half(maxEntries)) {
+                client.inProgress++;
+                add(call);
+            } else {
+                unremembered++;
+                forgetIfIdle(call.client(), client);
             }
             return new Lookup(Progress.NEW, null);
         }
@@ -95,36 +123,135 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
 
     @Override
     public void done(Call call, ByteBuf reply) {
-        ArrayDeque<Waiter> waiting;
-        byte[] copy;
-        synchronized (lock) {
-            waiting = inProgress.remove(call);
-            if (waiting == null) {
-                return;
-            }
-            boolean isKept = reply.readableBytes() <= maxReplyBytes;
-            if (!isKept && waiting.isEmpty()) {
-                return;
-            }
-            copy = ByteBufUtil.getBytes(reply);
-            if (isKept) {
-                replies.put(call, copy);
-                bytes += copy.length;
-                forgetOldest();
-            }
+        boolean isKept = reply.readableBytes() <= maxReplyBytes;
+        if (!isKept && tryEnd(call)) {
+            return;
         }
-        for (Waiter waiter : waiting) {
-            waiter.answered(Unpooled.wrappedBuffer(copy));
+        byte[] copy;
+        ArrayDeque<Waiter> waiting;
+        try {
+            copy = ByteBufUtil.getBytes(reply);
+            synchronized (lock) {
+                if (!inProgress.containsKey(call)) {
+                    return;
+                }
+                if (isKept) {
+                    keep(call, copy);
+                }
+                waiting = inProgress.remove(call);
+                ended(call);
+            }
+        } catch (Throwable t) {
+            abandon(call); // nobody has an answer for those who wait
+            throw t;
+        }
+        answer(waiting, copy);
+    }
+
+    /** Ends a call whose reply is not kept; {@code false} where somebody waits for that. */
+    private boolean tryEnd(Call call) {
+        synchronized (lock) {
+            ArrayDeque<Waiter> waiting = inProgress.get(call);
+            if (waiting == null) {
+                return true;
+            }
+            if (!waiting.isEmpty()) {
+                return false;
+            }
+            inProgress.remove(call);
+            ended(call);
+            return true;
         }
     }
 
-    private void forgetOldest() {
-        Iterator<byte[]> oldest = replies.values().iterator();
-        while (replies.size() > maxEntries || bytes > maxBytes) {
-            bytes -= oldest.next().length;
-            oldest.remove();
+    /** A waiter that throws keeps the reply from no other one. */
+    private static void answer(ArrayDeque<Waiter> waiting, byte[] reply) {
+        for (Waiter next = waiting.poll(); next != null; next = waiting.poll()) {
+            try {
+                next.answered(Unpooled.wrappedBuffer(reply));
+            } catch (Throwable t) {
+                answer(waiting, reply);
+                throw t;
+            }
         }
     }
+
+    // ------------------------------------------------------------------ under the lock
+
+    private void add(Call call) {
+        try {
+            inProgress.put(call, new ArrayDeque<>(2));
+        } catch (Throwable t) {
+            inProgress.remove(call); // a table that found no heap to grow may have it
+            ended(call);
+            throw t;
+        }
+    }
+
+    /** The call is not in progress any more. */
+    private void ended(Call call) {
+        Client client = clients.get(call.client());
+        client.inProgress--;
+        forgetIfIdle(call.client(), client);
+    }
+
+    private void keep(Call call, byte[] reply) {
+        Client client = clients.get(call.client());
+        try {
+            client.replies.add(call);
+            replies.put(call, reply);
+        } catch (Throwable t) {
+            client.replies.remove(call);
+            replies.remove(call);
+            throw t;
+        }
+        client.bytes += reply.length;
+        bytes += reply.length;
+        if (client.replies.size() > half(maxEntries)) {
+            most = client;
+        }
+        if (client.bytes > half(maxBytes)) {
+            heaviest = client;
+        }
+        while (replies.size() > maxEntries || bytes > maxBytes) {
+            evict(evictable().iterator().next());
+        }
+    }
+
+    /** Those of an address with more than half, of which there is one at most, or else of all. */
+    private Set<Call> evictable() {
+        if (keepsTooMuch(most)) {
+            return most.replies;
+        }
+        return keepsTooMuch(heaviest) ? heaviest.replies : replies.keySet();
+    }
+
+    private boolean keepsTooMuch(Client client) {
+        int count = client.replies.size();
+        return count > 1 && (count > half(maxEntries) || client.bytes > half(maxBytes));
+    }
+
+    /** At least 1. */
+    private static long half(long limit) {
+        return limit - limit / 2;
+    }
+
+    private void evict(Call oldest) {
+        Client client = clients.get(oldest.client());
+        byte[] reply = replies.remove(oldest);
+        client.replies.remove(oldest);
+        client.bytes -= reply.length;
+        bytes -= reply.length;
+        forgetIfIdle(oldest.client(), client);
+    }
+
+    private void forgetIfIdle(InetAddress address, Client client) {
+        if (client.inProgress == 0 && client.replies.isEmpty()) {
+            clients.remove(address);
+        }
+    }
+
+    // ------------------------------------------------------------------ lost connections
 
     @Override
     public void abandon(Call call) {
@@ -137,6 +264,7 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
             next = waiting.poll();
             if (next == null) {
                 inProgress.remove(call);
+                ended(call);
                 return;
             }
         }
@@ -166,6 +294,8 @@ public final class BoundedDuplicateRequestCache implements DuplicateRequestCache
                     + " of "
                     + maxBytes
                     + " bytes, "
+                    + unremembered
+                    + " calls not remembered, "
                     + inProgress.size()
                     + " calls in progress)";
         }

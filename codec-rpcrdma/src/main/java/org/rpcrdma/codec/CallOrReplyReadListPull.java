@@ -103,6 +103,7 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
     /** Marks the message as the reply to an outbound call, before {@link #tryAllocate}. */
     void awaited() {
         isBegunByPeer = false;
+        isCall = false;
     }
 
     /** Allocates the memory of the whole rebuilt message; {@code false} on failure, with a {@link #reason}. */

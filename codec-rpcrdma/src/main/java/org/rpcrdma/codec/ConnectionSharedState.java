@@ -119,8 +119,13 @@ final class ConnectionSharedState {
     /** Copies the whole message into registered memory; the caller owns it. */
     ByteBuf whole(RpcMessage message) {
         ByteBuf whole = buffer(Math.toIntExact(message.wholeLength()));
-        message.writeWhole(whole);
-        return whole;
+        try {
+            message.writeWhole(whole);
+            return whole;
+        } catch (Throwable t) {
+            whole.release(); // the user's memory was released, for example
+            throw t;
+        }
     }
 
     /** Sets the listener that is told of all memory exposed to the peer. */
@@ -250,14 +255,17 @@ final class ConnectionSharedState {
             return;
         }
         isClosing = true;
-        ends(RpcRdmaCounter.CONNECTIONS_GIVEN_UP);
-        RpcRdmaFlightEvents.close(channel, why);
-        long suppressed = peers.closeLog().take();
-        if (suppressed >= 0) {
-            LOGGER.warn("{} closed: {} ({} more not shown)", channel, why, suppressed, cause);
-        } else {
-            LOGGER.debug("{} closed: {}", channel, why, cause);
+        try {
+            ends(RpcRdmaCounter.CONNECTIONS_GIVEN_UP);
+            RpcRdmaFlightEvents.close(channel, why);
+            long suppressed = peers.closeLog().take();
+            if (suppressed >= 0) {
+                LOGGER.warn("{} closed: {} ({} more not shown)", channel, why, suppressed, cause);
+            } else {
+                LOGGER.debug("{} closed: {}", channel, why, cause);
+            }
+        } finally {
+            channel.close(); // where there is no memory for the line too
         }
-        channel.close();
     }
 }

@@ -74,7 +74,7 @@ final class CreditHandler extends DirectlyLinkedStageHandler {
     }
 
     private void writeCall(OutboundCallState call, ChannelPromise promise) {
-        if (queue.isEmpty() && maySend(call)) {
+        if (queue.isEmpty() && requester.maySend(call)) {
             send(call, promise);
         } else if (queue.size() < link.config().maxQueuedCalls()) {
             call.queue(promise, link.metrics.startTime());
@@ -87,12 +87,8 @@ final class CreditHandler extends DirectlyLinkedStageHandler {
         }
     }
 
-    private boolean maySend(OutboundCallState call) {
-        return requester.credits.allowed() > 0 && requester.hasRoom(call);
-    }
-
     private void drain() {
-        while (!queue.isEmpty() && maySend(queue.peek())) {
+        while (!queue.isEmpty() && requester.maySend(queue.peek())) {
             OutboundCallState call = queue.poll();
             publishWaiting();
             link.metrics.creditGot(call.queuedNanos());

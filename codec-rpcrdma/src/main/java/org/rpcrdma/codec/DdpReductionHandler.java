@@ -6,6 +6,8 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import org.rpcrdma.codec.binding.BindingRegistry;
+import org.rpcrdma.codec.internal.CallAnsweredException;
+import org.rpcrdma.codec.internal.DroppedCallListener;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
 
@@ -15,7 +17,7 @@ import org.rpcrdma.codec.wire.OutboundRecordMarkDetector;
  * twice; they may write record marks, which this stage removes.
  */
 final class DdpReductionHandler extends DirectlyLinkedStageHandler
-        implements DuplicateRequestCacheAccess.Target {
+        implements DuplicateRequestCacheAccess.Target, DroppedCallListener {
 
     private final RpcRdmaConnection connection;
     private final ConnectionSharedState link;
@@ -87,7 +89,10 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
             return;
         }
         boolean hasType = outbound.decodeStart(message);
-        boolean mayHaveMark = !hasType || OutboundRecordMarkRemover.mayHaveMark(outbound, message);
+        boolean mayHaveMark =
+                !hasType
+                        || OutboundRecordMarkDetector.mayHaveMark(
+                                outbound.xid, outbound.type, message.readableBytes());
         if (mayHaveMark && written == message) {
             writeUnmarked(ctx, message, promise);
         } else {
@@ -181,12 +186,7 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
         }
         InboundCallState call = responder.call(xid);
         if (call == null || call.request.option != null || !call.isUnanswered()) {
-            Exception problem =
-                    new IllegalStateException(
-                            "reply with XID 0x"
-                                    + Integer.toHexString(xid)
-                                    + " (expected: that of a call not answered yet)");
-            refuse(written, promise, problem);
+            refuse(written, promise, new CallAnsweredException(xid));
             return;
         }
         try {
@@ -230,6 +230,13 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
         }
         ctx.write(call);
         promise.tryFailure(MarshalException.ofReply(cause));
+    }
+
+    @Override
+    public void callDropped(int xid) {
+        if (duplicates != null) {
+            duplicates.unanswered(xid);
+        }
     }
 
     // ------------------------------------------------------------------ read
@@ -284,7 +291,7 @@ final class DdpReductionHandler extends DirectlyLinkedStageHandler
     /** No handler has seen the call: its retransmission is executed, or a duplicate that waits. */
     private void failUnexecuted(ChannelHandlerContext ctx, InboundCallState call, Throwable cause) {
         if (duplicates != null) {
-            duplicates.notExecuted(call.xid);
+            duplicates.unanswered(call.xid);
         }
         ctx.write(responder.refuse(call, InboundMessageRefusal.systemError(cause)));
     }

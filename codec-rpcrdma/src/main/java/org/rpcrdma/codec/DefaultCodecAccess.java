@@ -44,6 +44,12 @@ final class DefaultCodecAccess extends CodecAccess {
     }
 
     @Override
+    public boolean isQueued(RpcRdmaConnection connection, int xid) {
+        OutboundCallState call = connection.call(xid);
+        return call != null && call.isQueued();
+    }
+
+    @Override
     public boolean mayHaveChunks(RpcRdmaConnection connection) {
         return connection.link().callsMayHaveChunks();
     }

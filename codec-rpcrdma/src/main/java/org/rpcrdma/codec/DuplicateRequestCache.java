@@ -93,8 +93,9 @@ public interface DuplicateRequestCache {
     void done(Call call, ByteBuf reply);
 
     /**
-     * The connection was lost, and no handler has answered within the grace period, although it may have executed the
-     * call. The longest waiter takes over the call; without waiters the cache forgets it.
+     * Nobody will answer a call, although a handler may have executed it: the handler has dropped it, or the connection
+     * was lost and no handler has answered within the grace period. The longest waiter takes over the call; without
+     * waiters the cache forgets it.
      *
      * @param call which one; equal when it comes again
      */

@@ -17,8 +17,8 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  */
 final class DuplicateRequestCacheAccess {
 
-    /** Bytes of a call that its checksum covers: the header and the first arguments. */
-    private static final int CHECKED_BYTES = 256;
+    /** Bytes of the arguments that the checksum of a call covers, besides its header. */
+    private static final int CHECKED_ARGUMENT_BYTES = 256;
 
     /** Receives the outcome of a duplicate call. On the event loop. */
     interface Target {
@@ -66,11 +66,11 @@ final class DuplicateRequestCacheAccess {
                         rpc.version,
                         rpc.procedure,
                         served.request.wholeLength(),
-                        checksum(served));
+                        checksum(served, rpc.argumentsIndex));
         Waiting waiter = new Waiting(served, call);
         DuplicateRequestCache.Lookup found = cache.begin(call, waiter);
         switch (found.progress()) {
-            case NEW -> executing.put(served.xid, call);
+            case NEW -> execute(served, call);
             case IN_PROGRESS -> {
                 waiting.put(served.xid, waiter);
                 link.metrics.increment(RpcRdmaCounter.DUPLICATES_WAITING);
@@ -84,11 +84,24 @@ final class DuplicateRequestCacheAccess {
         return found.progress() == DuplicateRequestCache.Progress.NEW;
     }
 
-    /** Checksum of the whole call, the same whether its items came inline or in chunks. */
-    private int checksum(InboundCallState served) {
+    private void execute(InboundCallState served, DuplicateRequestCache.Call call) {
+        try {
+            executing.put(served.xid, call);
+        } catch (Throwable t) {
+            abandon(call); // without heap for an entry nobody else ends it there
+            throw t;
+        }
+    }
+
+    /**
+     * Checksum of the header and the first arguments, the same whether items came inline or in chunks. A client chooses
+     * the length of its credential: alone, it must not fill what is checked.
+     */
+    private int checksum(InboundCallState served, int argumentsIndex) {
+        int header = argumentsIndex - served.request.message.readerIndex();
         crc.reset();
         served.request.forEachByte(
-                Math.min(CHECKED_BYTES, served.request.wholeLength()),
+                Math.min(header + CHECKED_ARGUMENT_BYTES, served.request.wholeLength()),
                 octet -> {
                     crc.update(octet);
                     return true;
@@ -121,20 +134,27 @@ final class DuplicateRequestCacheAccess {
         }
     }
 
-    /** A call failed before its handler received it: the cache may let a retransmission execute. */
-    void notExecuted(int xid) {
+    /**
+     * A call ends here without a reply: it failed before its handler received it, or the handler has dropped it. The
+     * cache lets a retransmission execute, which nobody else answers.
+     */
+    void unanswered(int xid) {
         DuplicateRequestCache.Call call = executing.remove(xid);
-        if (call != null) {
-            abandon(call);
+        if (call == null) {
+            return;
+        }
+        abandon(call);
+        if (lastCall != null && executing.isEmpty()) {
+            lastCall.cancel(false);
         }
     }
 
     private void answeredInParts(DuplicateRequestCache.Call call, RpcMessage message) {
         ByteBuf whole;
         try {
-            whole = link.whole(message);
+            whole = message.view(); // the cache copies what it keeps
         } catch (Throwable t) {
-            abandon(call); // no memory for a copy: a retransmission is executed again
+            abandon(call); // no heap: a retransmission is executed again
             return;
         }
         done(call, whole);
@@ -249,8 +269,7 @@ final class DuplicateRequestCacheAccess {
                     tryExecute(
                             () -> {
                                 if (tryRemove()) {
-                                    executing.put(call.xid(), call);
-                                    target.execute(served);
+                                    takeOver();
                                 } else {
                                     abandon(call);
                                 }
@@ -260,12 +279,26 @@ final class DuplicateRequestCacheAccess {
             }
         }
 
-        /** Runs a task on the event loop; {@code false} when the loop has ended, and the connection with it. */
+        private void takeOver() {
+            try {
+                execute(served, call);
+            } catch (Throwable t) {
+                served.request.release();
+                link.closeNow("there is no memory to execute a call", t);
+                return;
+            }
+            target.execute(served);
+        }
+
+        /**
+         * Runs a task on the event loop; {@code false} when the loop has ended, and the connection with it, or for lack
+         * of memory.
+         */
         private boolean tryExecute(Runnable task) {
             try {
                 link.channel.eventLoop().execute(task);
                 return true;
-            } catch (RejectedExecutionException e) {
+            } catch (RejectedExecutionException | OutOfMemoryError e) {
                 return false;
             }
         }

@@ -35,6 +35,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
         channel = ctx.channel().unsafe();
         flushes.attach(ctx);
         link.internals.readInto(ctx, this);
+        link.internals.boundUnsent(true);
     }
 
     // ------------------------------------------------------------------ written
@@ -141,6 +142,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
     @Override
     void removed(ChannelHandlerContext ctx) {
         link.internals.readInto(null, null);
+        link.internals.boundUnsent(false);
         flushes.endBatch();
     }
 }

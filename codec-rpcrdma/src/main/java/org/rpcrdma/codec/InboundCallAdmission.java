@@ -66,8 +66,18 @@ final class InboundCallAdmission {
         return call;
     }
 
-    /** Takes a pulled message whose payload has proved to be a call. */
-    InboundCallState take(CallOrReplyReadListPull pull) {
+    /**
+     * Takes a pulled message whose payload has proved to be a call.
+     *
+     * @return the call, unless one with its XID has come meanwhile
+     */
+    InboundCallState take(ChannelHandlerContext ctx, CallOrReplyReadListPull pull) {
+        InboundMessageRefusal refusal = errors.ofCall(pull.header());
+        if (refusal != null) {
+            errors.refuse(ctx, pull.header(), refusal);
+            pull.free();
+            return null;
+        }
         InboundCallState call = newCall(pull.header(), pull);
         call.request.takePulled();
         return call;

@@ -16,15 +16,12 @@ final class InboundMessageRefuser {
     private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
-    private final InboundPullMemoryBudget pulls;
-
     private final AnswersInFlight inFlight = new AnswersInFlight();
 
     InboundMessageRefuser(RpcRdmaConnection connection) {
         link = connection.link();
         requester = connection.requester();
         responder = connection.responder();
-        pulls = connection.pulls();
     }
 
     /** Reason to refuse a call that cannot be served here, or is in progress; {@code null} to serve it. */
@@ -33,7 +30,7 @@ final class InboundMessageRefuser {
             return InboundMessageRefusal.drop(
                     RpcRdmaCounter.DROPPED_UNEXPECTED_CALL, "call at a requester");
         }
-        if (responder.call(call.xid()) != null || pulls.unclassified(call.xid()) != null) {
+        if (responder.call(call.xid()) != null) {
             return InboundMessageRefusal.drop(
                     RpcRdmaCounter.DROPPED_DUPLICATE_XID, "call that is in progress");
         }

@@ -17,6 +17,12 @@ final class InboundPullMemoryBudget {
     /** Messages that may be calls or replies, by XID. */
     private final XidHashMap<UnclassifiedLongMessageState> unclassified = new XidHashMap<>();
 
+    /**
+     * Messages with the XID of another one that came before it: one may be a call, and the other a reply (RFC 8167,
+     * 2.4).
+     */
+    private final XidHashMap<UnclassifiedLongMessageState> secondUnclassified = new XidHashMap<>();
+
     private final ObjectPool<CallOrReplyReadListPull> spares;
     private long bytes;
 
@@ -159,22 +165,37 @@ final class InboundPullMemoryBudget {
 
     /** Adds a message until its kind, call or reply, is known. */
     void addUnclassified(UnclassifiedLongMessageState message) {
-        unclassified.put(message.pull().xid(), message);
+        if (unclassified(message.pull()) != message) {
+            int xid = message.pull().xid();
+            (unclassified.containsKey(xid) ? secondUnclassified : unclassified).put(xid, message);
+        }
     }
 
     /** Number of unclassified messages. */
     int unclassified() {
-        return unclassified.size();
+        return unclassified.size() + secondUnclassified.size();
     }
 
-    /** The unclassified message with this XID; {@code null} if none. */
-    UnclassifiedLongMessageState unclassified(int xid) {
-        return unclassified.get(xid);
+    /** Number of unclassified messages with this XID, at most 2. */
+    int unclassifiedWith(int xid) {
+        return (unclassified.containsKey(xid) ? 1 : 0)
+                + (secondUnclassified.containsKey(xid) ? 1 : 0);
+    }
+
+    /** The unclassified message that is pulled so. */
+    UnclassifiedLongMessageState unclassified(CallOrReplyReadListPull pull) {
+        UnclassifiedLongMessageState message = unclassified.get(pull.xid());
+        return message != null && message.pull() == pull
+                ? message
+                : secondUnclassified.get(pull.xid());
     }
 
     /** Removes a message whose kind is known. */
     void removeUnclassified(UnclassifiedLongMessageState message) {
-        unclassified.remove(message.pull().xid(), message);
+        int xid = message.pull().xid();
+        if (!unclassified.remove(xid, message)) {
+            secondUnclassified.remove(xid, message);
+        }
     }
 
     /** The connection is lost. */
@@ -182,6 +203,8 @@ final class InboundPullMemoryBudget {
         held.clear();
         retry.stop();
         unclassified.values().forEach(message -> message.pull().free());
+        secondUnclassified.values().forEach(message -> message.pull().free());
         unclassified.clear();
+        secondUnclassified.clear();
     }
 }

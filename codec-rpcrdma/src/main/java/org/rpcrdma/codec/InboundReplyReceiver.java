@@ -162,10 +162,13 @@ final class InboundReplyReceiver {
             link.closeNow("the peer takes none of the completions of replies to no call", null);
             return;
         }
+        Object send = encoder.encode(RdmaDoneMessage.plain(header.xid(), header.version()));
+        if (send == null) {
+            return;
+        }
         requester.credits.completionDue();
         requester.credits.completionSent();
-        ctx.write(encoder.encode(RdmaDoneMessage.plain(header.xid(), header.version())))
-                .addListener(completions.add());
+        ctx.write(send).addListener(completions.add());
         link.flushes().request();
     }
 }

@@ -31,7 +31,7 @@ final class OutboundCallChunks {
     /** The memory behind the Reply chunk. Owned. */
     private ByteBuf replySink;
 
-    /** Bytes counted for this call in {@link RequesterState#hasRoom}. */
+    /** Bytes counted for this call in {@link RequesterState#maySend}. */
     private long countedBytes;
 
     /**

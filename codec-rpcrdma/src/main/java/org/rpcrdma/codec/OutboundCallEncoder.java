@@ -44,10 +44,19 @@ final class OutboundCallEncoder {
         return send;
     }
 
-    /** Builds the Send of a pull completion. */
+    /**
+     * Builds the Send of a pull completion; {@code null} for lack of memory, which closes the connection so that the
+     * responder releases the reply.
+     */
     Object encode(RdmaDoneMessage completion) {
-        link.metrics.increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
-        return completion.encode(link, requester.credits.requested);
+        try {
+            Object send = completion.encode(link, requester.credits.requested);
+            link.metrics.increment(RpcRdmaCounter.PULL_COMPLETIONS_SENT);
+            return send;
+        } catch (Throwable t) {
+            link.closeNow("a pull completion could not be built", t);
+            return null;
+        }
     }
 
     /** Exposes the arguments; returns whether the memory of the payload stream itself is exposed, not a copy. */

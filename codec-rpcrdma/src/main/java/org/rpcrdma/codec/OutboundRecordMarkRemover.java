@@ -22,16 +22,6 @@ final class OutboundRecordMarkRemover {
     }
 
     /**
-     * Whether a written message may have a record mark, as far as its first two words tell.
-     *
-     * @param start has taken the first words of the message
-     */
-    static boolean mayHaveMark(OncRpcHeaderDecoder start, ByteBuf message) {
-        return !OncRpcHeaderDecoder.isType(start.type)
-                || OutboundRecordMarkDetector.mayBe(start.xid, message.readableBytes());
-    }
-
-    /**
      * The answer in the place of a handler that wrote bytes which are neither a message nor a record.
      *
      * @param bytes without a mark; not consumed

@@ -19,6 +19,9 @@ final class OutboundReplyRdmaWriter {
     private final OutboundReducedStreamPieceIterator stream =
             new OutboundReducedStreamPieceIterator();
 
+    /** Whether a reply is being written, with {@link #piece} and {@link #stream}. */
+    private boolean isWriting;
+
     OutboundReplyRdmaWriter(ConnectionSharedState link, ResponderState responder) {
         this.link = link;
         this.responder = responder;
@@ -29,9 +32,19 @@ final class OutboundReplyRdmaWriter {
      * payload stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
      */
     void write(ChannelHandlerContext ctx, InboundCallState call) {
+        if (isWriting) {
+            // A write above the high-water mark tells handlers so, and one of them has answered.
+            new OutboundReplyRdmaWriter(link, responder).write(ctx, call);
+            return;
+        }
         boolean isInReplyChunk = call.reply.form == OutboundReplyTransferForm.REPLY_CHUNK;
-        writeItems(ctx, call, call.chunks.header.writes());
-        writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
+        isWriting = true;
+        try {
+            writeItems(ctx, call, call.chunks.header.writes());
+            writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
+        } finally {
+            isWriting = false;
+        }
     }
 
     private void writeItems(ChannelHandlerContext ctx, InboundCallState call, WriteList writes) {

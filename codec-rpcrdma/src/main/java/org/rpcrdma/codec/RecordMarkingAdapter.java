@@ -8,6 +8,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.CorruptedFrameException;
 import io.netty.util.ReferenceCountUtil;
+import org.rpcrdma.codec.internal.MessageJoin;
 
 /**
  * Lets codecs for record marking on TCP (RFC 5531, 11) stay in a pipeline: put it between {@link RpcRdmaCodec} and
@@ -46,10 +47,15 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
             ctx.fireChannelRead(message);
             return;
         }
-        ByteBuf mark =
-                ctx.alloc().buffer(MARK_BYTES).writeInt(LAST_FRAGMENT | whole.readableBytes());
-        ctx.fireChannelRead(
-                ctx.alloc().compositeBuffer(2).addComponent(true, mark).addComponent(true, whole));
+        ByteBuf record;
+        try {
+            ByteBuf mark = ctx.alloc().buffer(MARK_BYTES);
+            mark.writeInt(LAST_FRAGMENT | whole.readableBytes());
+            record = MessageJoin.join(mark, whole, false);
+        } finally {
+            whole.release();
+        }
+        ctx.fireChannelRead(record);
     }
 
     @Override
@@ -58,37 +64,78 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
             ctx.write(message, promise);
             return;
         }
-        if (pending == null) {
-            pending = ctx.alloc().compositeBuffer(Integer.MAX_VALUE);
-        }
-        pending.addFlattenedComponents(true, bytes);
         try {
+            collect(ctx, bytes);
             writeRecords(ctx, promise);
-        } catch (CorruptedFrameException e) {
+        } catch (Throwable t) {
             release();
-            promise.tryFailure(e);
+            throw t;
+        }
+    }
+
+    /** The bytes are taken over. */
+    private void collect(ChannelHandlerContext ctx, ByteBuf bytes) {
+        boolean isLeft = true;
+        try {
+            if (pending == null) {
+                pending = ctx.alloc().compositeBuffer(Integer.MAX_VALUE);
+            }
+            // What Netty cannot add it releases by itself, unless it is composite.
+            isLeft = bytes instanceof CompositeByteBuf;
+            pending.addFlattenedComponents(true, bytes);
+            isLeft = false;
+        } finally {
+            if (isLeft) {
+                bytes.release();
+            }
         }
     }
 
     private void writeRecords(ChannelHandlerContext ctx, ChannelPromise promise) {
-        boolean isUsed = false;
         for (int end = recordEnd(); end >= 0; end = recordEnd()) {
             ByteBuf record = takeRecord(ctx, end);
-            boolean isLast = !pending.isReadable() || recordEnd() < 0;
-            ctx.write(record, isLast ? promise : ctx.newPromise());
-            isUsed |= isLast;
+            boolean isLast;
+            ChannelPromise written = promise;
+            try {
+                isLast = recordEnd() < 0;
+                if (isLast) {
+                    // Before the write: nothing may fail behind the last record, whose promise is
+                    // that of its bytes.
+                    keepRest(ctx);
+                } else {
+                    written = ctx.newPromise();
+                }
+            } catch (Throwable t) {
+                record.release();
+                throw t;
+            }
+            ctx.write(record, written);
+            if (isLast) {
+                return;
+            }
         }
         if (!pending.isReadable()) {
             release();
-        } else if (pending.readerIndex() > 0) {
-            // The records are views of the collected buffer: the rest goes to a new one.
-            ByteBuf rest = ctx.alloc().buffer(pending.readableBytes()).writeBytes(pending);
+        }
+        promise.trySuccess();
+    }
+
+    /** The records are views of the collected buffer: the rest goes to a new one. */
+    private void keepRest(ChannelHandlerContext ctx) {
+        if (!pending.isReadable()) {
             release();
-            pending = ctx.alloc().compositeBuffer(Integer.MAX_VALUE).addComponent(true, rest);
+            return;
         }
-        if (!isUsed) {
-            promise.trySuccess();
+        ByteBuf rest = ctx.alloc().buffer(pending.readableBytes());
+        try {
+            rest.writeBytes(pending);
+            release();
+            pending = ctx.alloc().compositeBuffer(Integer.MAX_VALUE);
+        } catch (Throwable t) {
+            rest.release();
+            throw t;
         }
+        pending.addComponent(true, rest);
     }
 
     /** The index after the first whole record; -1 when there is none. */
@@ -122,14 +169,19 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
     /** Returns the record without marks, as a view of the written buffers. */
     private ByteBuf takeRecord(ChannelHandlerContext ctx, int end) {
         CompositeByteBuf record = ctx.alloc().compositeBuffer(Integer.MAX_VALUE);
-        while (pending.readerIndex() < end) {
-            int fragment = pending.readInt() & ~LAST_FRAGMENT;
-            for (ByteBuf part : pending.decompose(pending.readerIndex(), fragment)) {
-                record.addComponent(true, part.retain());
+        try {
+            while (pending.readerIndex() < end) {
+                int fragment = pending.readInt() & ~LAST_FRAGMENT;
+                for (ByteBuf part : pending.decompose(pending.readerIndex(), fragment)) {
+                    record.addComponent(true, part.retain());
+                }
+                pending.skipBytes(fragment);
             }
-            pending.skipBytes(fragment);
+            return record;
+        } catch (Throwable t) {
+            record.release();
+            throw t;
         }
-        return record;
     }
 
     @Override

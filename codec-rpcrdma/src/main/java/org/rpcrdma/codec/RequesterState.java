@@ -99,11 +99,12 @@ final class RequesterState {
     }
 
     /**
-     * Whether the connection's memory admits the memory that a call offers for its reply. A single call is always
-     * admitted, because no other call could release memory for it.
+     * Whether there is a credit for a call, and the connection's memory admits what it offers for its reply. A single
+     * call is always admitted, because no other call could release memory for it.
      */
-    boolean hasRoom(OutboundCallState call) {
-        return offeredBytes == 0 || offeredBytes + call.chunks.ownBytes() <= mostOfferedBytes;
+    boolean maySend(OutboundCallState call) {
+        return credits.allowed() > 0
+                && (offeredBytes == 0 || offeredBytes + call.chunks.ownBytes() <= mostOfferedBytes);
     }
 
     /** Takes a credit, and counts the library's memory that the call offers. */

@@ -304,6 +304,11 @@ public final class RpcMessage implements ByteBufHolder {
         parts.items.writeWhole(payload, out);
     }
 
+    /** The whole message without a copy, as long as none of its memory changes; the caller releases it. */
+    ByteBuf view() {
+        return parts.items.view(payload);
+    }
+
     private static int check(int index, int count) {
         if (index < 0 || index >= count) {
             throw new IndexOutOfBoundsException(index + " (expected: 0 to " + (count - 1) + ')');

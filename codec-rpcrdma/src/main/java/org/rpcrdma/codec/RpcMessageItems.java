@@ -2,6 +2,8 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Arrays;
 import org.rpcrdma.codec.binding.ItemInChunkPredicate;
@@ -109,6 +111,29 @@ final class RpcMessageItems implements ItemInChunkPredicate {
             index = at;
         }
         out.writeBytes(payload, index, payload.writerIndex() - index);
+    }
+
+    /** The same without a copy; the caller releases it. */
+    ByteBuf view(ByteBuf payload) {
+        CompositeByteBuf whole = Unpooled.compositeBuffer(Integer.MAX_VALUE);
+        try {
+            int start = payload.readerIndex();
+            int index = start;
+            for (int i = 0; i < count; i++) {
+                int at = start + (int) payloadOffset(i);
+                whole.addComponent(true, payload.retainedSlice(index, at - index));
+                whole.addComponent(true, data[i].retainedSlice());
+                int length = data[i].readableBytes();
+                whole.addComponent(
+                        true, Unpooled.wrappedBuffer(new byte[roundUp(length) - length]));
+                index = at;
+            }
+            whole.addComponent(true, payload.retainedSlice(index, payload.writerIndex() - index));
+            return whole;
+        } catch (Throwable t) {
+            whole.release();
+            throw t;
+        }
     }
 
     private static int roundUp(int length) {

@@ -4,6 +4,7 @@ package org.rpcrdma.codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import java.nio.channels.ClosedChannelException;
 import org.rpcrdma.codec.wire.InboundRpcMessageType;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.RdmaErrorMessage;
@@ -119,6 +120,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
             return false;
         }
         boolean isError = proc == TransportHeader.RDMA_ERROR;
+        // Of any version: the XID of a shorter message is not to be trusted (RFC 8166, 4.5).
         if (length < (isError ? RdmaErrorMessage.ERR_CHUNK_BYTES : TransportHeader.MINIMUM_BYTES)) {
             link.drop(
                     RpcRdmaCounter.DROPPED_SHORT, header.xid(), "message of " + length + " bytes");
@@ -263,7 +265,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof RdmaDoneMessage completion) {
-            toNetwork(encoder.encode(completion), promise);
+            writeCompletion(completion, promise);
         } else if (message instanceof OutboundCallState call) {
             writeCall(call, promise);
         } else if (!(message instanceof InboundCallState call)) {
@@ -277,6 +279,15 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
             errors.answer(ctx, call, promise);
         } else {
             writeReply(call, promise);
+        }
+    }
+
+    private void writeCompletion(RdmaDoneMessage completion, ChannelPromise promise) {
+        Object send = encoder.encode(completion);
+        if (send == null) {
+            promise.tryFailure(new ClosedChannelException());
+        } else {
+            toNetwork(send, promise);
         }
     }
 

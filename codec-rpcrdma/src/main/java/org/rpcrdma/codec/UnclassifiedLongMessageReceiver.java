@@ -40,6 +40,9 @@ final class UnclassifiedLongMessageReceiver {
         this.replies = replies;
     }
 
+    /** The most messages with one XID: a call and a reply (RFC 8167, 2.4). */
+    private static final int MOST_OF_ONE_XID = 2;
+
     /**
      * Whether only the payload tells call from reply. A message that looks like a long call is a reply if the peer may
      * not send long calls, or if the call with this XID is already in progress.
@@ -49,7 +52,6 @@ final class UnclassifiedLongMessageReceiver {
                 && isPulledReply(header)
                 && responder.credits != null
                 && responder.call(header.xid()) == null
-                && pulls.unclassified(header.xid()) == null
                 && (link.takesChunks() || requester.call(header.xid()) == null);
     }
 
@@ -61,18 +63,30 @@ final class UnclassifiedLongMessageReceiver {
     }
 
     /**
-     * Receives a message for which {@link #covers} is true. Like a call, it may wait for memory; it has no credit yet,
-     * so the number of waiting messages is bounded by the credits.
+     * Receives a message for which {@link #covers} is true. Like a call, it may wait for memory. It is counted as a
+     * call only once it is known to be one, so the messages until then have a bound of their own.
      */
     void receive(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
         boolean isAwaited = isReplyAwaited(header.xid());
+        int others = pulls.unclassifiedWith(header.xid());
+        if ((!isAwaited || others > 0) && isOverrun()) {
+            link.report(header.xid(), overrun());
+            return;
+        }
+        if (others == MOST_OF_ONE_XID) {
+            link.drop(
+                    RpcRdmaCounter.DROPPED_DUPLICATE_XID,
+                    header.xid(),
+                    "third long message of an XID (expected: a call and a reply)");
+            return;
+        }
         InboundMessageRefusal refusal = errors.ofChunks(header, !isAwaited);
         if (refusal != null) {
             errors.refuse(ctx, header, refusal);
             return;
         }
         CallOrReplyReadListPull pull = pulls.ofCall(header.xid());
-        if (isAwaited) {
+        if (isAwaited && others == 0) {
             pull.awaited();
         }
         UnclassifiedLongMessageState unclassified = spares.take().begin(pull);
@@ -99,18 +113,41 @@ final class UnclassifiedLongMessageReceiver {
         return requester.unanswered(xid) != null;
     }
 
+    /**
+     * Whether there are as many messages of unknown kind as the peer may have calls and replies in flight: each is one
+     * or the other (RFC 8166, 3.3.1).
+     */
+    private boolean isOverrun() {
+        return pulls.unclassified() >= mostUnclassified();
+    }
+
+    private int mostUnclassified() {
+        return responder.credits.maximum
+                + (requester.credits == null ? 0 : requester.credits.inFlight);
+    }
+
+    private InboundMessageRefusal overrun() {
+        return InboundMessageRefusal.close(
+                RpcRdmaCounter.CREDIT_OVERRUNS,
+                "the peer has "
+                        + (pulls.unclassified() + 1)
+                        + " long messages in flight that may be calls or replies (expected: at most"
+                        + " the "
+                        + mostUnclassified()
+                        + " that credits and calls in flight permit)");
+    }
+
     private UnclassifiedLongMessageState.Memory firstMemory(
             ChannelHandlerContext ctx, UnclassifiedLongMessageState message, boolean isAwaited) {
         CallOrReplyReadListPull pull = message.pull();
-        boolean mayWait = isAwaited || pulls.unclassified() < responder.credits.maximum;
-        if (mayWait && pulls.mustHold(pull)) {
+        if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> memoryIsBack(ctx, message));
             return UnclassifiedLongMessageState.Memory.LATER;
         }
         if (pull.tryAllocate()) {
             return UnclassifiedLongMessageState.Memory.TAKEN;
         }
-        if (mayWait && !isAwaited && pulls.canFit(pull)) {
+        if (!isAwaited && pulls.canFit(pull)) {
             pulls.retry(pull, () -> memoryIsBack(ctx, message));
             return UnclassifiedLongMessageState.Memory.LATER;
         }
@@ -138,7 +175,7 @@ final class UnclassifiedLongMessageReceiver {
 
     /** All Reads have ended. */
     private void pulled(ChannelHandlerContext ctx, CallOrReplyReadListPull pull) {
-        UnclassifiedLongMessageState message = pulls.unclassified(pull.xid());
+        UnclassifiedLongMessageState message = pulls.unclassified(pull);
         boolean isWhole = pull.isWhole();
         proceed(ctx, message, message.pulled(isWhole, isWhole ? pull.memory().getInt(4) : 0));
         if (isWhole) {
@@ -155,12 +192,12 @@ final class UnclassifiedLongMessageReceiver {
         CallOrReplyReadListPull pull = message.pull();
         int xid = pull.xid();
         switch (state) {
-            case WAITING -> pulls.addUnclassified(message);
+            case WAITING -> add(message);
             case PULLING -> {
-                pulls.addUnclassified(message);
+                add(message);
                 pull.read(ctx, pull.header().reads(), null, whenPulled);
             }
-            case CALL -> handOn(ctx, calls.take(end(message)));
+            case CALL -> handOn(ctx, calls.take(ctx, end(message)));
             case REPLY -> {
                 String notPulled = pull.isWhole() ? null : pull.noMemory();
                 handOn(ctx, replies.take(ctx, end(message), notPulled));
@@ -178,7 +215,19 @@ final class UnclassifiedLongMessageReceiver {
         }
     }
 
-    /** Removes a message whose kind is known; a call may use its XID from now on. */
+    private void add(UnclassifiedLongMessageState message) {
+        try {
+            pulls.addUnclassified(message);
+        } catch (Throwable t) {
+            link.closeNow("a long message cannot be kept", t);
+            if (message.state() == UnclassifiedLongMessageState.State.PULLING) {
+                message.pull().free(); // without heap for an entry nobody else frees its memory
+            }
+            throw t;
+        }
+    }
+
+    /** Removes a message whose kind is known. */
     private CallOrReplyReadListPull end(UnclassifiedLongMessageState message) {
         CallOrReplyReadListPull pull = message.pull();
         pulls.removeUnclassified(message);

@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.rpcrdma.codec.RpcPair.on;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.WriteBufferWaterMark;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -66,6 +69,70 @@ class CompositeMessagesTest {
             assertThat(on(pair.serverChannel, () -> List.copyOf(written))).isEqualTo(addresses);
         }
         assertThat(pieces).allMatch(piece -> piece.refCnt() == 0);
+    }
+
+    /** Answers one more call when the channel is full, which it is by a write of another reply. */
+    private static final class Answering extends ChannelInboundHandlerAdapter {
+        private ByteBuf reply;
+
+        Answering(ByteBuf reply) {
+            this.reply = reply;
+        }
+
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+            if (!ctx.channel().isWritable() && reply != null) {
+                ByteBuf taken = reply;
+                reply = null;
+                ctx.writeAndFlush(taken);
+            }
+            ctx.fireChannelWritabilityChanged();
+        }
+    }
+
+    private static ByteBuf names(int xid, int length, int pieces) {
+        byte[] names = Rpc.random(length);
+        var parts = Unpooled.compositeBuffer(16).addComponent(true, Rpc.reply(xid).writeInt(0));
+        for (int i = 0; i < pieces; i++) {
+            parts.addComponent(true, direct(names, i * length / pieces, (i + 1) * length / pieces));
+        }
+        return parts;
+    }
+
+    /** Each reply has its own data and lengths (RFC 8166, 3.4.6), in Write chunks and in the Reply chunk. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Proves({"V1-WRITE-09", "V1-REPLY-07"})
+    void aReplyIsWrittenInsideOfTheWriteOfAnother(boolean isLong) throws Exception {
+        RpcRdmaConfig config = RpcPair.usual().announceReadChunkReplies(false).build();
+        try (RpcPair pair = RpcPair.of(config, config)) {
+            pair.call(Rpc.echo(1, 8)); // brings credits
+            pair.server.takeBytes();
+            pair.reply(Rpc.reply(1));
+            pair.client.takeBytes();
+            for (int xid = 7; xid <= 8; xid++) {
+                pair.call(isLong ? Rpc.readdir3(xid, 60_000) : Rpc.read3(xid, LENGTH));
+                assertThat(pair.server.takeXid()).isEqualTo(xid);
+            }
+            ByteBuf outer =
+                    isLong ? names(7, 50_000, 4) : inPieces(Rpc.read3Reply(7, data), pieces(4));
+            ByteBuf inner =
+                    isLong ? names(8, 40_000, 3) : inPieces(Rpc.read3Reply(8, data), pieces(1));
+            List<byte[]> replies =
+                    List.of(ByteBufUtil.getBytes(inner), ByteBufUtil.getBytes(outer));
+            on(
+                    pair.serverChannel,
+                    () -> {
+                        pair.serverChannel
+                                .config()
+                                .setWriteBufferWaterMark(new WriteBufferWaterMark(0, 1));
+                        pair.serverChannel.pipeline().addLast(new Answering(inner));
+                        return pair.reply(outer);
+                    });
+            for (byte[] reply : replies) {
+                assertThat(pair.client.takeBytes()).isEqualTo(reply);
+            }
+        }
     }
 
     @Test

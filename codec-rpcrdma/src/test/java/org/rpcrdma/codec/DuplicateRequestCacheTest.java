@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -9,22 +10,30 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPipeline;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.ReferenceCountUtil;
 import java.net.InetAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.DuplicateRequestCache.Call;
 import org.rpcrdma.codec.DuplicateRequestCache.Lookup;
 import org.rpcrdma.codec.DuplicateRequestCache.Progress;
+import org.rpcrdma.codec.rpc.RpcProgram;
+import org.rpcrdma.codec.rpc.RpcServerCall;
+import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /** Calls that come again: RPC messages are remembered, and go into the chunks of the new call. */
@@ -176,10 +185,139 @@ class DuplicateRequestCacheTest {
         for (int xid = 1; xid <= 4; xid++) {
             assertThat(begin(xid)).isEqualTo(Progress.NEW);
         }
-        assertThat(begin(3)).isEqualTo(Progress.IN_PROGRESS);
+        assertThat(begin(2)).isEqualTo(Progress.IN_PROGRESS);
         assertThat(begin(4)).isEqualTo(Progress.NEW); // not looked after
         done(4, 1);
         assertThat(begin(4)).isEqualTo(Progress.NEW);
+    }
+
+    @Test
+    void aReplyThatCannotBeCopiedIsAwaitedByNobody() {
+        begin(1);
+        begin(1);
+        ByteBuf reply = UncopiedBuffer.of(4);
+        assertThatThrownBy(() -> cache.done(call(1), reply)).hasMessage("no copy of it");
+        assertThat(waiter.told).containsExactly("abandoned");
+        assertThat(begin(1)).isEqualTo(Progress.IN_PROGRESS);
+        done(1, 4);
+        assertThat(waiter.told).containsExactly("abandoned", "00000000");
+    }
+
+    @Test
+    void aLongReplyIsNotCopiedForNobody() {
+        begin(1);
+        cache.done(call(1), UncopiedBuffer.of(9));
+        assertThat(begin(1)).isEqualTo(Progress.NEW);
+    }
+
+    @Test
+    void aWaiterThatThrowsKeepsTheReplyFromNoOther() {
+        begin(1);
+        cache.begin(
+                call(1),
+                new DuplicateRequestCache.Waiter() {
+                    @Override
+                    public void answered(ByteBuf reply) {
+                        throw new IllegalStateException("not told");
+                    }
+
+                    @Override
+                    public void abandoned() {}
+                });
+        begin(1);
+        assertThatThrownBy(() -> done(1, 1)).hasMessage("not told");
+        assertThat(waiter.told).containsExactly("00");
+        assertThat(begin(1)).isEqualTo(Progress.DONE);
+    }
+
+    private static Call from(int host, int xid) throws Exception {
+        InetAddress client = InetAddress.getByAddress(new byte[] {10, 0, 0, (byte) host});
+        return new Call(client, xid, Rpc.NFS, 3, 12, 100, 0xABCD);
+    }
+
+    private Progress answer(Call call, int bytes) {
+        return answer(cache, call, bytes);
+    }
+
+    private Progress answer(DuplicateRequestCache cache, Call call, int bytes) {
+        Lookup found = cache.begin(call, waiter);
+        if (found.progress() == Progress.NEW) {
+            cache.done(call, Unpooled.wrappedBuffer(new byte[bytes]));
+        }
+        return found.progress();
+    }
+
+    /** Clients that have gone leave their places to those that come. */
+    @Test
+    void theOldestOfAllIsEvictedForAClientWithLessThanHalf() throws Exception {
+        BoundedDuplicateRequestCache small =
+                new BoundedDuplicateRequestCache(4, 8, 64, (program, version, procedure) -> true);
+        int[] calls = {0, 4, 3, 2, 2};
+        for (int host = 1; host <= 4; host++) {
+            for (int xid = 1; xid <= calls[host]; xid++) {
+                assertThat(answer(small, from(host, xid), 1)).isEqualTo(Progress.NEW);
+            }
+        }
+        for (int host = 3; host <= 4; host++) {
+            for (int xid = 1; xid <= 2; xid++) {
+                assertThat(answer(small, from(host, xid), 1)).isEqualTo(Progress.DONE);
+            }
+        }
+    }
+
+    /** It does so for others too, who else would keep few beside a client that renews its replies. */
+    @Test
+    void anAddressWithMoreThanHalfMakesRoomForOthers() throws Exception {
+        BoundedDuplicateRequestCache small =
+                new BoundedDuplicateRequestCache(4, 8, 64, (program, version, procedure) -> true);
+        for (int xid = 1; xid <= 4; xid++) {
+            answer(small, from(1, xid), 1);
+        }
+        answer(small, from(2, 1), 1);
+        for (int xid = 5; xid <= 7; xid++) {
+            answer(small, from(1, xid), 1);
+        }
+        answer(small, from(2, 2), 1);
+        assertThat(answer(small, from(2, 1), 1)).isEqualTo(Progress.DONE);
+        assertThat(answer(small, from(2, 2), 1)).isEqualTo(Progress.DONE);
+    }
+
+    /** Whoever has more than half gives up its own. */
+    @Test
+    void anAddressDoesNotEvictTheRepliesOfAnother() throws Exception {
+        answer(from(1, 1), 1);
+        for (int xid = 1; xid <= 100; xid++) {
+            answer(from(2, xid), 8);
+        }
+        assertThat(answer(from(1, 1), 1)).isEqualTo(Progress.DONE);
+        assertThat(answer(from(2, 100), 8)).isEqualTo(Progress.DONE);
+        assertThat(answer(from(2, 98), 8)).isEqualTo(Progress.NEW);
+        answer(from(1, 2), 1);
+        answer(from(3, 1), 1);
+        assertThat(answer(from(1, 2), 1)).isEqualTo(Progress.DONE);
+        assertThat(answer(from(3, 1), 1)).isEqualTo(Progress.DONE);
+    }
+
+    @Test
+    void anAddressLeavesPlacesForTheCallsOfOthers() throws Exception {
+        for (int xid = 1; xid <= 3; xid++) {
+            cache.begin(from(1, xid), waiter);
+        }
+        assertThat(cache.begin(from(2, 1), waiter).progress()).isEqualTo(Progress.NEW);
+        assertThat(cache.begin(from(2, 1), waiter).progress()).isEqualTo(Progress.IN_PROGRESS);
+        assertThat(cache.begin(from(1, 1), waiter).progress()).isEqualTo(Progress.IN_PROGRESS);
+        assertThat(cache.begin(from(1, 3), waiter).progress()).isEqualTo(Progress.NEW);
+        assertThat(cache)
+                .asString()
+                .contains("2 calls not remembered")
+                .contains("3 calls in progress");
+    }
+
+    @Test
+    void nullIsNotRememberedByDefault() {
+        BoundedDuplicateRequestCache usual = new BoundedDuplicateRequestCache();
+        assertThat(usual.covers(Rpc.NFS, 3, 0)).isFalse();
+        assertThat(usual.covers(Rpc.NFS, 3, 1)).isTrue();
     }
 
     /** The first time the reply goes one way, the second time into other chunks; the handler sees one call. */
@@ -419,6 +557,54 @@ class DuplicateRequestCacheTest {
         }
     }
 
+    /** Nobody answers it any more: it is executed if it waits, and if it comes later. */
+    @ParameterizedTest
+    @CsvSource({
+        "false, false, false",
+        "false, false, true",
+        "false, true, false",
+        "false, true, true",
+        "true, false, false",
+        "true, false, true",
+        "true, true, false",
+        "true, true, true"
+    })
+    @Proves("V1-ERR-22")
+    void aCallThatIsDroppedIsExecutedWhenItComesAgain(
+            boolean isLost, boolean isByAnotherThread, boolean isWaiting) throws Exception {
+        BlockingQueue<RpcServerCall> served = new LinkedBlockingQueue<>();
+        RpcProgram program = RpcProgram.builder(Rpc.NFS).procedure(3, 1, served::add).build();
+        CodecEnd server = caching();
+        try (RpcPair first = serve(server);
+                RpcPair second = serve(server)) {
+            ChannelPipeline pipeline = first.serverChannel.pipeline();
+            String before = pipeline.context(first.server).name();
+            pipeline.addBefore(before, null, new RpcServerHandler(program));
+            RpcPair.settle(first.serverChannel);
+            first.call(Form.SHORT.call(7));
+            RpcServerCall call = served.poll(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            if (isLost) {
+                lose(first);
+            }
+            if (isWaiting) {
+                second.call(Form.SHORT.call(7));
+                second.awaitValue(RpcRdmaCounter.DUPLICATES_WAITING, 1);
+            }
+            if (isByAnotherThread) {
+                call.drop();
+            } else {
+                RpcPair.on(call.channel().eventLoop(), call::drop);
+            }
+            if (!isWaiting) {
+                RpcPair.settle(first.serverChannel);
+                second.call(Form.SHORT.call(7));
+            }
+            assertThat(second.server.takeXid()).isEqualTo(7);
+            second.reply(Rpc.reply(7));
+            assertThat(second.client.takeXid()).isEqualTo(7);
+        }
+    }
+
     @Test
     void waitingCallThatGoesAwayLeavesNothing() throws Exception {
         CodecEnd server = caching();
@@ -435,6 +621,65 @@ class DuplicateRequestCacheTest {
         try (RpcPair third = serve(server)) {
             third.call(Form.SHORT.call(7));
             assertThat(third.client.takeXid()).isEqualTo(7);
+        }
+    }
+
+    /** The cache copies it to the heap; registered memory is for what the device sees. */
+    @Test
+    void aReplyInPartsIsRememberedWithoutRegisteredMemory() throws Exception {
+        AtomicLong registered = new AtomicLong();
+        AtomicReference<RdmaChannel> channel = new AtomicReference<>();
+        DuplicateRequestCache cache =
+                new ForwardingCache(coveringAll()) {
+                    @Override
+                    public void done(Call call, ByteBuf reply) {
+                        registered.set(channel.get().registeredBytesInUse());
+                        super.done(call, reply);
+                    }
+                };
+        try (RpcPair pair = serve(CodecEnd.of(RpcPair.usual().build(), cache))) {
+            channel.set(pair.serverChannel);
+            pair.call(Form.WRITE_CHUNK.call(7));
+            assertThat(pair.server.takeXid()).isEqualTo(7);
+            byte[] whole = bytes(Form.WRITE_CHUNK.reply(7));
+            int position = 24 + 4 + 4 + 84 + 4 + 4 + 4; // of the data in READ3resok
+            int length = Unpooled.wrappedBuffer(whole).getInt(position - 4);
+            ByteBuf data = Unpooled.directBuffer().writeBytes(whole, position, length);
+            ByteBuf payload = Unpooled.buffer().writeBytes(whole, 0, position);
+            RpcMessage reply = new RpcMessage(payload).addItem(position, data);
+            long before =
+                    RpcPair.on(
+                            pair.serverChannel,
+                            () -> {
+                                long inUse = pair.serverChannel.registeredBytesInUse();
+                                pair.serverChannel.writeAndFlush(reply);
+                                return inUse;
+                            });
+            assertThat(registered).hasValue(before);
+            assertThat(pair.client.takeBytes()).isEqualTo(whole);
+            RpcPair.settle(pair.serverChannel);
+            assertThat(payload.refCnt()).isZero();
+            try (RpcPair second = serve(CodecEnd.of(RpcPair.usual().build(), cache))) {
+                second.call(Form.WRITE_CHUNK.call(7));
+                assertThat(second.client.takeBytes()).isEqualTo(whole);
+            }
+        }
+    }
+
+    /** They differ behind the longest name that a client may give in AUTH_SYS. */
+    @Test
+    @Proves("V1-ERR-22")
+    void callsThatDifferInTheirArgumentsAreNotTakenForOneAnother() throws Exception {
+        try (RpcPair pair = serve(caching())) {
+            for (int file = 1; file <= 2; file++) {
+                ByteBuf call = Unpooled.buffer().writeInt(7).writeInt(0).writeInt(2);
+                call.writeInt(Rpc.NFS).writeInt(3).writeInt(2).writeInt(1).writeInt(276);
+                call.writeInt(0).writeInt(255).writeZero(256).writeZero(12); // AUTH_SYS
+                pair.call(call.writeLong(0).writeZero(252).writeInt(file));
+                assertThat(pair.server.takeXid()).isEqualTo(7);
+                pair.reply(Rpc.reply(7));
+                assertThat(pair.client.takeXid()).isEqualTo(7);
+            }
         }
     }
 

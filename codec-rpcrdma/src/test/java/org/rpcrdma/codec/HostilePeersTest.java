@@ -4,17 +4,12 @@ package org.rpcrdma.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.netty.bootstrap.Bootstrap;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
-import java.net.InetAddress;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -25,10 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
-import org.rpcrdma.channel.RdmaChannel;
-import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.codec.wire.RdmaErrorMessage;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -41,7 +33,6 @@ class HostilePeersTest {
     private static final int LONG_REPLY = 3;
 
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
-    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
     private final RpcRdmaConfig config =
             RpcRdmaConfig.builder()
                     .announceReadChunkReplies(false)
@@ -51,8 +42,9 @@ class HostilePeersTest {
                     .maxConnectionBytes(100_000)
                     .maxChunkErrors(CHUNK_ERRORS)
                     .build();
+    private final RawPeers peers = new RawPeers(config);
+    private final RpcRdmaMetrics metrics = peers.metrics;
     private final Echo echo = new Echo();
-    private Channel listener;
     private RawPeer bad;
     private RawPeer good;
 
@@ -85,47 +77,14 @@ class HostilePeersTest {
 
     @BeforeEach
     void connect() throws Exception {
-        ServerBootstrap server =
-                new ServerBootstrap()
-                        .group(group)
-                        .channel(RdmaServerChannel.class)
-                        .childHandler(
-                                new ChannelInitializer<>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        channel.pipeline()
-                                                .addLast(new RpcRdmaCodec(config, metrics), echo);
-                                    }
-                                });
-        listener =
-                config.applyTo(server).bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
-        bad = connectRaw();
-        good = connectRaw();
-    }
-
-    private RawPeer connectRaw() throws Exception {
-        RpcPair.Inbox inbox = new RpcPair.Inbox();
-        Channel channel =
-                config.applyTo(
-                                new Bootstrap()
-                                        .group(group)
-                                        .channel(RdmaChannel.class)
-                                        .handler(inbox))
-                        .option(RdmaChannelOption.PRIVATE_DATA, RpcPair.foreign(config))
-                        .connect(listener.localAddress())
-                        .sync()
-                        .channel();
-        return new RawPeer((RdmaChannel) channel, inbox);
+        peers.listen(group, echo);
+        bad = peers.connect(group);
+        good = peers.connect(group);
     }
 
     @AfterEach
     void close() {
-        bad.close();
-        good.close();
-        group.shutdownGracefully(0, RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .syncUninterruptibly();
-        bad.inbox.releaseAll();
-        good.inbox.releaseAll();
+        peers.close();
     }
 
     private void assertWorks(RawPeer peer, int xid) throws Exception {
@@ -179,7 +138,7 @@ class HostilePeersTest {
         assertThat(bad.inbox.awaitInactive()).isTrue();
         assertWorks(good, 1);
         assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERROR_DISCONNECTS)).isEqualTo(1);
-        assertWorks(connectRaw(), 2);
+        assertWorks(peers.connect(group), 2);
     }
 
     @Test
@@ -297,13 +256,13 @@ class HostilePeersTest {
             } while (answer instanceof ByteBuf reply && takeXid(reply) != probe);
             assertThat(answers).isLessThanOrEqualTo(2);
             if (answer == ended) {
-                bad = connectRaw();
+                bad = peers.connect(group);
                 bad.channel.closeFuture().addListener(closed -> bad.inbox.messages.add(ended));
             }
         }
         assertThat(metrics.value(RpcRdmaCounter.CHUNK_ERRORS_SENT)).isPositive();
         assertWorks(good, 1);
-        assertWorks(connectRaw(), 2);
+        assertWorks(peers.connect(group), 2);
     }
 
     /**

@@ -121,7 +121,7 @@ class MemoryFaultTest {
         RpcRdmaConfig config = RpcPair.usual().announceReadChunkReplies(false).build();
         try (FaultPair.Connection connection = connect(config)) {
             call(connection, 1, SHORT);
-            List<ByteBuf> taken = takeAll(connection);
+            List<ByteBuf> taken = takeAll(connection, Role.RESPONDER);
             connection.expectCalls(1);
             if (answer == Answer.ERR_CHUNK_OF_A_REPLY) {
                 connection.call(Rpc.echo(LONG, SHORT));
@@ -135,7 +135,28 @@ class MemoryFaultTest {
                             .closeFuture()
                             .await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
             assertThat(isClosed).isTrue();
-            release(connection, taken);
+            release(connection, Role.RESPONDER, taken);
+        }
+    }
+
+    /** The responder would keep the reply for as long as it waits for the completion. */
+    @Test
+    @Proves("RR-26")
+    void aPullCompletionThatFindsNoMemoryEndsTheConnection() throws Exception {
+        try (FaultPair.Connection connection = connect()) {
+            call(connection, 1, SHORT);
+            RpcRdmaConnection requester = RpcRdmaConnection.of(connection.channel(Role.REQUESTER));
+            List<ByteBuf> taken = takeAll(connection, Role.REQUESTER);
+            connection.expectCalls(1);
+            connection.call(Rpc.echo(LONG, SHORT));
+            boolean isClosed =
+                    connection
+                            .channel(Role.REQUESTER)
+                            .closeFuture()
+                            .await(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            assertThat(isClosed).isTrue();
+            assertThat(requester.value(RpcRdmaCounter.PULL_COMPLETIONS_SENT)).isZero();
+            release(connection, Role.REQUESTER, taken);
         }
     }
 
@@ -150,28 +171,31 @@ class MemoryFaultTest {
                         new UserCodeTest.ThrowingCache("covers", thrown, 1));
         try (FaultPair.Connection connection = connect(responder)) {
             call(connection, 1, SHORT);
-            List<ByteBuf> taken = takeAll(connection);
+            List<ByteBuf> taken = takeAll(connection, Role.RESPONDER);
             assertThat(call(connection, 3, SHORT)).isEqualTo("replied");
             assertThat(connection.channel(Role.REQUESTER).isActive()).isTrue();
-            release(connection, taken);
+            release(connection, Role.RESPONDER, taken);
         }
     }
 
-    /** Whenever a message comes to the codec, from either side. */
-    private static List<ByteBuf> takeAll(FaultPair.Connection connection) throws Exception {
+    /** Whenever a message comes to the codec from the peer, and at the responder from the user. */
+    private static List<ByteBuf> takeAll(FaultPair.Connection connection, Role role)
+            throws Exception {
         List<ByteBuf> taken = new ArrayList<>();
-        RdmaChannel responder = connection.channel(Role.RESPONDER);
-        ChannelPipeline pipeline = responder.pipeline();
+        RdmaChannel channel = connection.channel(role);
+        ChannelPipeline pipeline = channel.pipeline();
         RpcPair.on(
-                responder,
-                () ->
-                        pipeline.addFirst(new Taker(responder, taken))
-                                .addBefore(
-                                        pipeline.lastContext().name(),
-                                        null,
-                                        new Taker(responder, taken)));
+                channel,
+                () -> {
+                    pipeline.addFirst(new Taker(channel, taken));
+                    if (role == Role.RESPONDER) {
+                        String user = pipeline.lastContext().name();
+                        pipeline.addBefore(user, null, new Taker(channel, taken));
+                    }
+                    return null;
+                });
         connection.plan(
-                Role.RESPONDER,
+                role,
                 step -> {
                     if (step == Step.REGISTER) {
                         throw new OutOfMemoryError("Java heap space");
@@ -215,10 +239,10 @@ class MemoryFaultTest {
         }
     }
 
-    private static void release(FaultPair.Connection connection, List<ByteBuf> taken)
+    private static void release(FaultPair.Connection connection, Role role, List<ByteBuf> taken)
             throws Exception {
         RpcPair.on(
-                connection.channel(Role.RESPONDER),
+                connection.channel(role),
                 () -> {
                     taken.forEach(ByteBuf::release);
                     return null;

@@ -21,7 +21,7 @@ import java.util.Set;
  * computed, so that a collection more or less makes no difference. Classes, threads and what is weakly reachable are
  * not followed.
  */
-final class ObjectGraph {
+public final class ObjectGraph {
 
     private static final int HEADER = 12;
     private static final int ARRAY_HEADER = 16;
@@ -38,7 +38,7 @@ final class ObjectGraph {
     private ObjectGraph() {}
 
     /** The bytes that can be reached; nothing may change meanwhile. */
-    static long bytesFrom(Object root) {
+    public static long bytesFrom(Object root) {
         ObjectGraph graph = new ObjectGraph();
         graph.add(root);
         while (!graph.next.isEmpty()) {

@@ -7,12 +7,17 @@ import static org.rpcrdma.codec.RpcPair.on;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
+import java.net.InetAddress;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
@@ -57,6 +62,29 @@ class ReadChunkRequesterTest {
         server.take();
         assertThat(server.header.xid()).isEqualTo(xid);
         assertThat(server.header.proc()).isEqualTo(TransportHeader.RDMA_MSG);
+    }
+
+    /** The peer may send replies and calls, long ones too. */
+    private void connectWithReverseCalls() throws Exception {
+        connect(
+                ReadChunks.builder(ReplyChunks.NEVER)
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build());
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+    }
+
+    /** A connection begins with one. */
+    private void bringCredits() throws Exception {
+        call(XID);
+        server.send(server.mirrored(0), Rpc.reply(XID));
+        pair.client.takeXid();
+    }
+
+    private HeldReads holdReads() {
+        HeldReads held = new HeldReads();
+        pair.clientChannel.pipeline().addFirst(held);
+        return held;
     }
 
     private static byte[] reply(int xid, int length) {
@@ -224,9 +252,7 @@ class ReadChunkRequesterTest {
         if (besideReverseCalls) {
             on(pair.clientChannel, () -> client().acceptReverseCalls(4));
         }
-        call(XID);
-        server.send(server.mirrored(0), Rpc.reply(XID)); // brings credits
-        pair.client.takeXid();
+        bringCredits();
         for (int xid = 1; xid <= replies; xid++) {
             call(xid);
         }
@@ -369,8 +395,7 @@ class ReadChunkRequesterTest {
     @Proves({"RR-30", "SEC-05", "RR-11"})
     void aCallIsFencedWhenItsReplyIsOffered() throws Exception {
         connect(ReadChunks.config());
-        HeldReads held = new HeldReads();
-        pair.clientChannel.pipeline().addFirst(held);
+        HeldReads held = holdReads();
         pair.call(ReadChunks.direct(Rpc.write3(1, Rpc.random(LENGTH))));
         server.take();
         int argument = server.header.reads().handle(0);
@@ -397,8 +422,7 @@ class ReadChunkRequesterTest {
     @Proves({"RR-11", "RR-08"})
     void aCallMayBeCancelledWhileItsReplyIsPulled() throws Exception {
         connect(ReadChunks.config());
-        HeldReads held = new HeldReads();
-        pair.clientChannel.pipeline().addFirst(held);
+        HeldReads held = holdReads();
         call(1);
         TransportHeader header = noMessage(1);
         offer(header, 0, reply(1, LENGTH));
@@ -447,13 +471,29 @@ class ReadChunkRequesterTest {
         assertThat(pair.client.messages).isEmpty();
     }
 
+    /** A call that is refused on the next connection; a reply is not its call (RFC 8166, 4.5.3). */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Proves({"RR-32", "V1-ERR-18"})
+    void aReadOfAnAwaitedReplyBlamesNoCall(boolean isAwaited) throws Exception {
+        connectWithReverseCalls();
+        InetAddress address = pair.clientChannel.remoteAddress().getAddress();
+        FatalCallXidCache fatal = CrossConnectionPeerState.of(pair.clientChannel).fatalXids();
+        call(1);
+        int xid = isAwaited ? 1 : 2;
+        TransportHeader header = noMessage(xid);
+        server.invalidate(offer(header, 0, reply(xid, LENGTH)));
+        server.send(header, RawPeer.nothing());
+        assertThat(pair.client.awaitInactive()).isTrue();
+        assertThat(fatal.contains(address, xid)).isEqualTo(!isAwaited);
+    }
+
     /** Grant 1: the completion first, then the call that has waited; it may not pass the completion. */
     @Test
     @Proves({"RR-20", "RR-21", "OLD-11"})
     void withOneCreditTheCompletionGoesFirst() throws Exception {
         connect(ReadChunks.config());
-        HeldReads held = new HeldReads();
-        pair.clientChannel.pipeline().addFirst(held);
+        HeldReads held = holdReads();
         call(1);
         pair.call(Rpc.echo(2, 8));
         pair.call(Rpc.echo(3, 8));
@@ -478,12 +518,7 @@ class ReadChunkRequesterTest {
     @Test
     @Proves("RR-33")
     void replyOrLongReverseCall() throws Exception {
-        connect(
-                ReadChunks.builder(ReplyChunks.NEVER)
-                        .reverseCredits(4)
-                        .reverseChunks(true)
-                        .build());
-        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        connectWithReverseCalls();
         byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(1, 6000));
         byte[] reply = reply(1, LENGTH);
         for (int round = 0; round < 4; round++) {
@@ -529,18 +564,120 @@ class ReadChunkRequesterTest {
         assertThat(client().value(RpcRdmaCounter.CALLS_RECEIVED)).isEqualTo(4);
     }
 
+    /** One more message of the XID comes while the first one is being pulled. */
+    private enum Beside {
+        LONG_CALL,
+        SHORT_CALL,
+        /** That there cannot be. */
+        SECOND_REPLY,
+        /** That there cannot be. */
+        SECOND_CALL,
+        /** A call and a reply are there already. */
+        THIRD
+    }
+
+    /** Both directions may use an XID (RFC 8167, 2.4): what is pulled first says nothing of the other message. */
+    @ParameterizedTest
+    @EnumSource
+    @Proves({"RR-33", "BIDI-03"})
+    void aMessageBesideOneOfUnknownKindWithItsXid(Beside beside) throws Exception {
+        connectWithReverseCalls();
+        bringCredits();
+        HeldReads held = holdReads();
+        call(1);
+        byte[] reply = reply(1, LENGTH);
+        byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(1, 6000));
+        byte[] reverseReply = ByteBufUtil.getBytes(Rpc.reply(1));
+        offerAlone(1, beside == Beside.SECOND_CALL ? reverse : reply);
+        switch (beside) {
+            case SHORT_CALL -> server.send(RawPeer.header(1, 0), Rpc.echo(1, 8));
+            case SECOND_REPLY -> offerAlone(1, reply);
+            default -> offerAlone(1, reverse);
+        }
+        if (beside == Beside.THIRD) {
+            offerAlone(1, reverse);
+        }
+        // A short call of another XID has come behind them.
+        server.send(RawPeer.header(2, 0), Rpc.echo(2, 8));
+        if (beside == Beside.SHORT_CALL) {
+            assertThat(pair.client.takeBytes()).isEqualTo(Rpc.bytes(Rpc.echo(1, 8)));
+        }
+        assertThat(pair.client.takeXid()).isEqualTo(2);
+        assertThat(client().value(RpcRdmaCounter.DROPPED_DUPLICATE_XID))
+                .isEqualTo(beside == Beside.THIRD ? 1 : 0);
+        on(pair.clientChannel, held::letGo);
+        boolean isReplyFirst = beside != Beside.SECOND_CALL;
+        assertThat(pair.client.takeBytes()).isEqualTo(isReplyFirst ? reply : reverse);
+        if (isReplyFirst) {
+            takeCompletion(1);
+        }
+        switch (beside) {
+            case LONG_CALL, THIRD -> assertThat(pair.client.takeBytes()).isEqualTo(reverse);
+            case SECOND_REPLY -> takeCompletion(1);
+            case SECOND_CALL -> {
+                Awaitility.await()
+                        .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                        .until(() -> client().value(RpcRdmaCounter.DROPPED_DUPLICATE_XID) == 1);
+                server.send(RawPeer.header(1, 0), Rpc.reply(1));
+                assertThat(pair.client.takeBytes()).isEqualTo(reverseReply);
+            }
+            default -> {}
+        }
+        if (beside != Beside.SECOND_REPLY) {
+            pair.call(Rpc.reply(1));
+            server.take();
+            assertThat(server.header.xid()).isEqualTo(1);
+            assertThat(server.payload).isEqualTo(reverseReply);
+        }
+        assertThat(client().callsInFlight()).isZero();
+        assertThat(on(pair.clientChannel, () -> client().pulls().unclassified())).isZero();
+        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
+        assertWorks(3);
+    }
+
+    /** They have no credits before they are pulled: what a peer may send then is bounded all the same. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @Proves({"V1-CRED-15", "SEC-12"})
+    void moreLongMessagesOfUnknownKindThanThePeerMayHaveInFlight(boolean isOneTooMany)
+            throws Exception {
+        connectWithReverseCalls();
+        HeldReads held = holdReads();
+        call(1);
+        byte[] reply = reply(1, LENGTH);
+        offerAlone(1, reply);
+        List<byte[]> calls = new ArrayList<>();
+        for (int xid = 0x100; xid < 0x104; xid++) {
+            calls.add(ByteBufUtil.getBytes(Rpc.echo(xid, 6000)));
+            offerAlone(xid, calls.get(xid - 0x100));
+        }
+        if (isOneTooMany) {
+            offerAlone(0x104, ByteBufUtil.getBytes(Rpc.echo(0x104, 6000)));
+            assertThat(pair.client.awaitInactive()).isTrue();
+        } else {
+            Awaitility.await()
+                    .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
+                    .until(
+                            () ->
+                                    on(
+                                            pair.clientChannel,
+                                            () -> client().pulls().unclassified() == 5));
+            on(pair.clientChannel, held::letGo);
+            assertThat(pair.client.takeBytes()).isEqualTo(reply);
+            for (byte[] call : calls) {
+                assertThat(pair.client.takeBytes()).isEqualTo(call);
+            }
+        }
+        assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isEqualTo(isOneTooMany ? 1 : 0);
+    }
+
     /**
      * Nothing in its header tells it from a long reverse call, whose credit word would be a request (RFC 8167, 4.1).
      */
     @Test
     @Proves("BIDI-10")
     void theCreditWordOfAReplyWithoutDirectionIsNoGrant() throws Exception {
-        connect(
-                ReadChunks.builder(ReplyChunks.NEVER)
-                        .reverseCredits(4)
-                        .reverseChunks(true)
-                        .build());
-        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        connectWithReverseCalls();
         call(1);
         server.send(RawPeer.header(1, 0).set(1, 3, 0), Rpc.reply(1));
         assertThat(pair.client.takeXid()).isEqualTo(1);
@@ -658,30 +795,33 @@ class ReadChunkRequesterTest {
     }
 
     /** Holds the Reads of the codec back, or fails them before the channel sees them. */
-    private static final class HeldReads extends ChannelOutboundHandlerAdapter {
-        private ChannelHandlerContext context;
-        private RdmaRead read;
-        private ChannelPromise promise;
+    private static final class HeldReads extends ChannelDuplexHandler {
+        private final Queue<Runnable> held = new ArrayDeque<>();
         volatile boolean fails;
         volatile boolean isOpen;
 
         @Override
         public void write(ChannelHandlerContext ctx, Object message, ChannelPromise written) {
-            if (isOpen || !(message instanceof RdmaRead held)) {
+            if (isOpen || !(message instanceof RdmaRead)) {
                 ctx.write(message, written);
             } else if (fails) {
                 ReferenceCountUtil.release(message);
                 written.setFailure(new IllegalArgumentException("no Reads today"));
             } else {
-                context = ctx;
-                read = held;
-                promise = written;
+                held.add(() -> ctx.writeAndFlush(message, written));
             }
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext ctx) {
+            letGo(); // the channel releases them
+            ctx.fireChannelInactive();
         }
 
         Void letGo() {
             isOpen = true;
-            context.writeAndFlush(read, promise);
+            held.forEach(Runnable::run);
+            held.clear();
             return null;
         }
     }

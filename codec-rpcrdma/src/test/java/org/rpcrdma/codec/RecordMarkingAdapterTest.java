@@ -15,6 +15,8 @@ import java.util.Random;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RecordMarkingAdapterTest {
 
@@ -70,6 +72,66 @@ class RecordMarkingAdapterTest {
                 .hasMessageContaining("101");
         assertThat(tooLong.refCnt()).isZero();
         channel.finishAndReleaseAll();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aMessageWithoutMemoryForItsMarkIsReleased(int buffers) {
+        EmbeddedChannel channel = new EmbeddedChannel(new RecordMarkingAdapter(100));
+        ScarceMemory memory = new ScarceMemory(buffers);
+        channel.config().setAllocator(memory);
+        ByteBuf message = Unpooled.buffer().writeInt(7);
+        assertThatThrownBy(() -> channel.writeInbound(message))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(message.refCnt()).isZero();
+        assertThat(memory.isBack()).isTrue();
+        assertThat(channel.finish()).isFalse();
+    }
+
+    /** For what is collected, for two records, and for the rest. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2, 3, 4})
+    void aWriteWithoutMemoryForItsRecordsIsReleased(int buffers) {
+        EmbeddedChannel channel = new EmbeddedChannel(new RecordMarkingAdapter(100));
+        ScarceMemory memory = new ScarceMemory(buffers);
+        channel.config().setAllocator(memory);
+        ByteBuf bytes = Unpooled.buffer().writeInt(0x80000004).writeInt(1);
+        bytes.writeInt(0x80000004).writeInt(2).writeInt(0x80000004);
+        assertThat(channel.writeAndFlush(bytes).cause()).isInstanceOf(OutOfMemoryError.class);
+        for (ByteBuf record = channel.readOutbound();
+                record != null;
+                record = channel.readOutbound()) {
+            // The second one's promise has failed: it is not sent.
+            assertThat(record.readInt()).isEqualTo(1);
+            record.release();
+        }
+        assertThat(bytes.refCnt()).isZero();
+        assertThat(memory.isBack()).isTrue();
+        assertThat(channel.finish()).isFalse();
+    }
+
+    @Test
+    void aWriteThatCannotBeCollectedIsReleased() {
+        EmbeddedChannel channel = new EmbeddedChannel(new RecordMarkingAdapter(Integer.MAX_VALUE));
+        ByteBuf begun = Unpooled.buffer().writeInt(0x8000000a).writeInt(1);
+        assertThat(channel.writeAndFlush(begun).isSuccess()).isTrue();
+        ByteBuf longest = ScarceMemory.longest();
+        ChannelFuture written = channel.writeAndFlush(longest.retainedSlice());
+        assertThat(written.cause()).isInstanceOf(IllegalArgumentException.class);
+        assertThat(longest.refCnt()).isOne();
+        assertThat(begun.refCnt()).isZero();
+        longest.release();
+        assertThat(channel.finish()).isFalse();
+    }
+
+    @Test
+    void aRecordInFrontOfOneThatIsTooLongIsReleased() {
+        EmbeddedChannel channel = new EmbeddedChannel(new RecordMarkingAdapter(100));
+        ByteBuf bytes = Unpooled.buffer().writeInt(0x80000004).writeInt(1).writeInt(0x80000065);
+        assertThat(channel.writeAndFlush(bytes).cause())
+                .isInstanceOf(CorruptedFrameException.class);
+        assertThat(bytes.refCnt()).isZero();
+        assertThat(channel.finish()).isFalse();
     }
 
     @Test

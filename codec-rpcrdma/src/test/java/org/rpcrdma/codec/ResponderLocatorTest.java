@@ -12,6 +12,7 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.ImmediateEventExecutor;
 import io.netty.util.concurrent.Promise;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -25,6 +26,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.codec.client.ResponderLocator;
 import org.rpcrdma.codec.client.RpcRdmaClient;
+import org.rpcrdma.codec.rpc.CallOptions;
 import org.rpcrdma.codec.rpcbind.RpcbindClient;
 import org.rpcrdma.codec.rpcbind.RpcbindServer;
 
@@ -73,6 +75,26 @@ class ResponderLocatorTest {
             exchange(client, first);
             assertThat(first.accepted).hasSize(2);
             assertThat(third.accepted).hasSize(1);
+            client.close();
+        }
+    }
+
+    /** What an earlier attempt has failed by says nothing of the connection that was made then. */
+    @Test
+    void aLossIsNotBlamedOnAnEarlierAttempt() throws Exception {
+        try (ScriptedResponder responder = ScriptedResponder.manual(RpcRdmaConfig.defaults())) {
+            SocketAddress nobody = new InetSocketAddress(NetUtil.LOCALHOST4, 1);
+            RpcRdmaClient client =
+                    client(ResponderLocator.of(List.of(nobody, responder.address())));
+            assertThat(client.connect().await().cause()).isInstanceOf(ConnectException.class);
+            exchange(client, responder);
+            Future<ByteBuf> call =
+                    client.call(Rpc.echo(0, 8), CallOptions.DEFAULT.withRetransmission(false));
+            responder.take();
+            responder.accepted.get(0).close().sync();
+            assertThat(call.await().cause())
+                    .isInstanceOf(ConnectionLostException.class)
+                    .hasNoCause();
             client.close();
         }
     }

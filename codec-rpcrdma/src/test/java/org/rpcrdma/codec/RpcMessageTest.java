@@ -19,6 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.Proves;
+import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaRead;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -294,6 +295,38 @@ class RpcMessageTest {
             assertThat(reply.sinkPosition(0)).isEqualTo(-1);
             reply.release();
         }
+    }
+
+    /** They go with the payload, which is copied for that. */
+    @Test
+    @Proves("API-13")
+    void itemsThatCannotBeCopiedCostNoRegisteredMemory() throws Exception {
+        RpcRdmaConfig responder = RpcPair.usual().annotatedCalls(true).build();
+        try (RpcPair pair = RpcPair.of(fresh(), responder)) {
+            ByteBuf payload = Rpc.gssCall(7, Rpc.WRITE, 2).writeBytes(Rpc.random(40));
+            RpcMessage call =
+                    new RpcMessage(payload)
+                            .addItem(payload.readableBytes(), UncopiedBuffer.of(9000));
+            assertCostsNothing(pair.clientChannel, call);
+            pair.call(Rpc.echo(9, 8)).sync();
+            ((RpcMessage) pair.server.take()).release();
+            RpcMessage reply = new RpcMessage(Rpc.reply(9)).addItem(24, UncopiedBuffer.of(9000));
+            assertCostsNothing(pair.serverChannel, reply);
+        }
+    }
+
+    private static void assertCostsNothing(RdmaChannel channel, RpcMessage message)
+            throws Exception {
+        long cost =
+                on(
+                        channel,
+                        () -> {
+                            long before = channel.registeredBytesInUse();
+                            channel.write(message);
+                            return channel.registeredBytesInUse() - before;
+                        });
+        assertThat(cost).isLessThan(9000);
+        assertThat(message.refCnt()).isZero();
     }
 
     @Test

@@ -562,6 +562,56 @@ class RpcRdmaClientTest {
         done(patient);
     }
 
+    /** It keeps its credit (V1-CRED-16), so nothing goes out any more, and what waits for a credit loses nothing. */
+    @Test
+    @Proves({"V1-CRED-16", "V1-ERR-04"})
+    void aConnectionWhoseCreditsAreGoneIsReplacedThoughOtherCallsWait() throws Exception {
+        responder =
+                new ScriptedResponder(
+                        config,
+                        new ScriptedResponder.Script() {
+                            @Override
+                            public boolean isRaw(int connection) {
+                                return connection == 0;
+                            }
+
+                            @Override
+                            public void received(
+                                    RdmaChannel channel, int connection, ByteBuf call) {
+                                if (connection == 0) {
+                                    channel.writeAndFlush(replyInChunkOfNobody(Rpc.xid(call)));
+                                }
+                            }
+                        });
+        client = clocked(builder(responder.address()), clock).build();
+        CallOptions once = ONCE.withTimeout(Duration.ofMillis(10));
+        Future<ByteBuf> lost = client.call(Rpc.echo(0, 8), once);
+        assertThat(responder.take().connection()).isZero();
+        RpcRdmaConnection first = client.openConnections().get(0);
+        await().until(() -> first.value(RpcRdmaCounter.DROPPED_BAD_REPLY) == 1);
+        clock.advanceMillis(5);
+        Future<ByteBuf> queued = client.call(Rpc.echo(0, 8), once);
+        await().until(() -> first.value(RpcRdmaCounter.CALLS_QUEUED) == 1);
+        clock.advanceMillis(5);
+        failure(lost, CallTimeoutException.class);
+        ScriptedResponder.Call moved = responder.take();
+        assertThat(moved.connection()).isEqualTo(1);
+        moved.reply(Rpc.reply(0));
+        done(queued);
+    }
+
+    /** A reply with a Reply chunk that no call has offered. */
+    private static ByteBuf replyInChunkOfNobody(int xid) {
+        ByteBuf reply = Unpooled.buffer();
+        for (int word : new int[] {xid, 1, 16, 0, 0, 0, 1, 1, 0x4711, 64, 0, 0}) {
+            reply.writeInt(word);
+        }
+        ByteBuf payload = Rpc.reply(xid);
+        reply.writeBytes(payload);
+        payload.release();
+        return reply;
+    }
+
     @NeedsDevice("privateDataOnAccept")
     @Test
     @Proves("PD-15")

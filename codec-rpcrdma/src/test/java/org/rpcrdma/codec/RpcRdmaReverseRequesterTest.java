@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -490,7 +491,7 @@ class RpcRdmaReverseRequesterTest {
                         .reverseCredits(4)
                         .reverseChunks(true)
                         .build();
-        connectTwice(chunks, chunks);
+        connectTwice(chunks, chunks, 1);
         RdmaChannel first = server.accepted.get(0);
         RdmaChannel second = server.accepted.get(1);
         callback = on(first, () -> RpcRdmaReverseRequester.builder(chunks).attachTo(first));
@@ -728,6 +729,28 @@ class RpcRdmaReverseRequesterTest {
         }
     }
 
+    /** An exception that has ended a connection is the cause of its loss, and of no other one. */
+    @Test
+    void aLossIsNotBlamedOnAnEarlierConnection() throws Exception {
+        connect();
+        Exception cause = new IllegalStateException("of the first connection");
+        for (int connection = 0; connection < 2; connection++) {
+            works();
+            Future<ByteBuf> call = callback.call(Rpc.echo(0, 8), ONCE);
+            take();
+            Channel channel = server.accepted.get(connection);
+            if (connection == 0) {
+                channel.pipeline().fireExceptionCaught(cause);
+            }
+            channel.close();
+            assertThat(failure(call, ConnectionLostException.class).getCause())
+                    .isSameAs(connection == 0 ? cause : null);
+            awaitState(State.DOWN);
+            awaitAttached(true);
+            awaitState(State.UP);
+        }
+    }
+
     // ------------------------------------------------------------------ client
 
     @Test
@@ -834,16 +857,17 @@ class RpcRdmaReverseRequesterTest {
     }
 
     private void connectTwice(RpcRdmaConfig serverConfig) throws Exception {
-        connectTwice(serverConfig, config);
+        connectTwice(serverConfig, config, 1);
     }
 
-    private void connectTwice(RpcRdmaConfig serverConfig, RpcRdmaConfig clientConfig)
+    private void connectTwice(RpcRdmaConfig serverConfig, RpcRdmaConfig clientConfig, int loops)
             throws Exception {
         server =
                 new ScriptedResponder(
                         serverConfig,
                         (channel, connection, call) ->
-                                channel.writeAndFlush(Rpc.reply(Rpc.xid(call))));
+                                channel.writeAndFlush(Rpc.reply(Rpc.xid(call))),
+                        loops);
         client =
                 RpcRdmaClient.builder(group, server.address())
                         .config(clientConfig)
@@ -962,6 +986,47 @@ class RpcRdmaReverseRequesterTest {
                             return callback.state() == State.UP;
                         });
         works();
+    }
+
+    /** Its version is settled when the calls are about to come back to its event loop. */
+    @Test
+    @Proves("BIDI-23")
+    void aChannelIsUsedOnItsEventLoopAlone() throws Exception {
+        connectTwice(
+                RpcPair.usual().reverseCredits(4).versionTwo(VersionTwoConfig.defaults()).build(),
+                config,
+                2);
+        client.call(Rpc.echo(0, 0)).sync().getNow().release();
+        boolean isFirst =
+                RpcRdmaConnection.of(server.accepted.get(0)).value(RpcRdmaCounter.REPLIES_SENT) > 0;
+        RdmaChannel settled = server.accepted.get(isFirst ? 0 : 1);
+        RdmaChannel unsettled = server.accepted.get(isFirst ? 1 : 0);
+        callback = on(unsettled, () -> callbackBuilder().attachTo(unsettled));
+        assertThat(on(settled, () -> callback.tryAttach(settled))).isTrue();
+        awaitState(State.UP);
+        CountDownLatch isSettled = new CountDownLatch(1);
+        settled.eventLoop().execute(() -> awaitUninterruptibly(isSettled));
+        assertThat(on(unsettled, () -> callback.tryAttach(unsettled))).isTrue();
+        Awaitility.await()
+                .atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                .until(
+                        () -> {
+                            announcements.add(client.call(Rpc.echo(0, 0)));
+                            RpcRdmaConnection other = RpcRdmaConnection.of(unsettled);
+                            return other.value(RpcRdmaCounter.REPLIES_SENT) > 0;
+                        });
+        isSettled.countDown();
+        awaitState(State.DOWN);
+        awaitState(State.UP);
+        works();
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** The channel that is being left is attached again by whoever hears that a call is lost by that. */

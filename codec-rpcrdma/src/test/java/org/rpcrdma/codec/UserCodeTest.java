@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelPipeline;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
@@ -25,6 +26,8 @@ import org.rpcrdma.codec.ThrowingBinding.Method;
 import org.rpcrdma.codec.binding.BindingRegistry;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.rpc.CallOptions;
+import org.rpcrdma.codec.rpc.RpcProgram;
+import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 
 /** Code of users throws: the one call fails that it was asked for, and nothing else happens. */
@@ -294,6 +297,33 @@ class UserCodeTest {
             ChannelFuture reply = pair.reply(BlobBinding.reply(7, 4, Rpc.random(LONG)));
             assertThat(failure(reply, MarshalException.class)).hasCause(thrown);
             systemError(pair, 7);
+            works(pair);
+        }
+    }
+
+    /** A program whose reply has failed does not answer once more, nor end the connection. */
+    @Test
+    @Proves("V1-ERR-24")
+    void aReplyOfAProgramWhoseBindingThrowsIsAnsweredByAnother() throws Exception {
+        try (RpcPair pair = RpcPair.of(plain, throwing().build())) {
+            RpcProgram program =
+                    RpcProgram.builder(BlobBinding.PROGRAM)
+                            .procedure(
+                                    1,
+                                    BlobBinding.APPEND,
+                                    call ->
+                                            call.replyWhole(
+                                                    BlobBinding.reply(7, 4, Rpc.random(LONG))))
+                            .build();
+            RpcServerHandler handler = new RpcServerHandler(program);
+            ChannelPipeline pipeline = pair.serverChannel.pipeline();
+            pipeline.addBefore(pipeline.context(pair.server).name(), null, handler);
+            RpcPair.settle(pair.serverChannel);
+            binding.fail(Method.RESULTS, new IllegalStateException("thrown"));
+            pair.call(blob().setInt(0, 7)).sync();
+            systemError(pair, 7);
+            pipeline.remove(handler);
+            RpcPair.settle(pair.serverChannel);
             works(pair);
         }
     }

@@ -70,6 +70,14 @@ public abstract class CodecAccess {
     public abstract boolean isAwaited(RpcRdmaConnection connection, int xid);
 
     /**
+     * {@return whether an outbound call waits for a credit or memory}
+     *
+     * @param connection of the call
+     * @param xid of the call
+     */
+    public abstract boolean isQueued(RpcRdmaConnection connection, int xid);
+
+    /**
      * {@return whether outbound calls may have chunks}
      *
      * @param connection of the calls

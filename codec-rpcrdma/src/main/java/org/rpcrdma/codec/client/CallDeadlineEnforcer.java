@@ -95,6 +95,9 @@ final class CallDeadlineEnforcer {
         if (call.isOfOneChannel) {
             return false; // it cannot move to another channel
         }
+        if (channel.isQueued(call.xid)) {
+            return false; // it moves unharmed, and the credit that it waits for may never come back
+        }
         return !call.options.isRetransmitted()
                 || (settings.timeoutMillis(call.options) > millis && channel.isAwaited(call.xid));
     }

@@ -83,11 +83,17 @@ final class CallHandoverQueue {
 
     private <T> RpcFuture<T> submit(CallWithReplyFuture<T> call) {
         submitted.add(call);
-        if (isStarting.compareAndSet(false, true) && !loop.execute(start)) {
+        if (isStarting.compareAndSet(false, true)) {
+            handOver();
+        }
+        return call;
+    }
+
+    private void handOver() {
+        if (!loop.execute(start)) {
             isStarting.set(false);
             loop.seeTermination();
         }
-        return call;
     }
 
     @SuppressWarnings("unchecked") // the reply has the type of the call
@@ -145,7 +151,7 @@ final class CallHandoverQueue {
 
     private void start() {
         if (!loop.isHere()) {
-            loop.execute(start); // the calls have moved to another event loop
+            handOver(); // the calls have moved to another event loop
             return;
         }
         loop.outcomes().begin();

@@ -374,10 +374,17 @@ final class CallRetransmissionController implements CallHandoverQueue.Starter {
                     if (loop.isHere() && !channel.isThere() && owner.end() == null) {
                         deadlines.stop();
                         loop.moveTo(next);
-                        tryExecute(deadlines::armAll);
+                        tryExecute(this::arrive);
                     }
                     tryExecute(then);
                 });
+    }
+
+    /** Those too that the event loop before has refused while it was shutting down: nobody else starts them here. */
+    private void arrive() {
+        deadlines.armAll();
+        intake.startSubmitted();
+        flush();
     }
 
     // ------------------------------------------------------------------ time

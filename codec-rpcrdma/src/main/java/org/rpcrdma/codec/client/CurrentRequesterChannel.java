@@ -135,6 +135,11 @@ final class CurrentRequesterChannel {
         return CodecAccess.CODEC.isAwaited(connection(), xid);
     }
 
+    /** Whether a call with that XID waits for a credit or memory: the responder has not seen it. */
+    boolean isQueued(int xid) {
+        return CodecAccess.CODEC.isQueued(connection(), xid);
+    }
+
     long badReplies() {
         return channel == null ? 0 : connection().value(RpcRdmaCounter.DROPPED_BAD_REPLY);
     }

@@ -30,8 +30,15 @@ final class MovableRequesterEventLoop {
     MovableRequesterEventLoop(EventLoop loop, Runnable atTermination) {
         this.loop = loop;
         this.atTermination = atTermination;
-        listener = future -> atTermination.run();
+        listener = future -> runAtTermination();
         addListener();
+    }
+
+    /** The event loop that has terminated may be one that the calls have left: each refused task adds a listener. */
+    private void runAtTermination() {
+        if (loop.isTerminated()) {
+            atTermination.run();
+        }
     }
 
     @SuppressWarnings("unchecked") // the event loop's future has no type
@@ -61,12 +68,16 @@ final class MovableRequesterEventLoop {
      * termination.
      */
     boolean execute(Runnable task) {
-        try {
-            loop.execute(task);
-            return true;
-        } catch (RejectedExecutionException e) {
-            return false;
+        EventLoop tried = null;
+        for (EventLoop next = loop; next != tried; next = loop) { // may move while one refuses
+            try {
+                next.execute(task);
+                return true;
+            } catch (RejectedExecutionException e) {
+                tried = next;
+            }
         }
+        return false;
     }
 
     /**

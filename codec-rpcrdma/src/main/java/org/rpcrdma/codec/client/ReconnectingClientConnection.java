@@ -51,6 +51,8 @@ final class ReconnectingClientConnection implements CallRetransmissionController
             new ConnectionsLostToReverseCallsCounter();
     private State state = State.IDLE;
     private Channel channel;
+
+    /** Of the last attempt, or of the current channel; {@code null} while there is none. */
     private Throwable lastFailure;
 
     /** Promises of {@link #connectNow} that wait for the connection. */
@@ -278,6 +280,7 @@ final class ReconnectingClientConnection implements CallRetransmissionController
         isKept = settings.isKept() && !reverseLosses.areTooMany();
         channel = made;
         isLeft = false;
+        lastFailure = null;
         current = connection;
         calls.connected(made);
         connector.succeeded();

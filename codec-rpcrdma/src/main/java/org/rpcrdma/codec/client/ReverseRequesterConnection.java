@@ -41,6 +41,7 @@ final class ReverseRequesterConnection implements CallRetransmissionController.O
      */
     private Channel next;
 
+    /** Of the channel used last; {@code null} while it has not failed. */
     private Throwable lastFailure;
 
     /**
@@ -188,9 +189,12 @@ final class ReverseRequesterConnection implements CallRetransmissionController.O
     }
 
     private void start(Channel channel) {
-        // Otherwise another channel was attached meanwhile, or this one has to wait again.
-        if (channel == next && calls.channel() == null && channel.isActive()) {
+        // Otherwise another channel was attached meanwhile, this one has to wait again, or the
+        // calls are still on their way to its event loop.
+        boolean isHere = calls.loop() == channel.eventLoop();
+        if (isHere && channel == next && calls.channel() == null && channel.isActive()) {
             next = null;
+            lastFailure = null;
             calls.connected(channel);
             changeTo(RpcRdmaReverseRequester.State.UP);
             calls.sendAll();

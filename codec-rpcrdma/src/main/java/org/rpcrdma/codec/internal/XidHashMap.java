@@ -28,8 +28,9 @@ public final class XidHashMap<V> {
 
     @SuppressWarnings("unchecked")
     private void allocate(int placesLog2) {
-        xids = new int[1 << placesLog2];
+        int[] newXids = new int[1 << placesLog2];
         values = (V[]) new Object[1 << placesLog2];
+        xids = newXids; // both or none: there may be no heap for one of them
         shift = Integer.SIZE - placesLog2;
     }
 
@@ -54,11 +55,15 @@ public final class XidHashMap<V> {
     public V put(int xid, V value) {
         int at = find(xid);
         V before = values[at];
+        if (before == null) {
+            if (size >= values.length / 2) {
+                grow();
+                at = find(xid);
+            }
+            size++;
+        }
         xids[at] = xid;
         values[at] = value;
-        if (before == null && ++size > values.length / 2) {
-            grow();
-        }
         return before;
     }
 

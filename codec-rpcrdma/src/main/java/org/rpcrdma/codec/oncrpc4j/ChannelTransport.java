@@ -36,6 +36,10 @@ final class ChannelTransport implements RpcTransport {
         replies = new RequesterPendingReplyQueue(channel);
     }
 
+    Channel channel() {
+        return channel;
+    }
+
     RequesterPendingReplyQueue replies() {
         return replies;
     }

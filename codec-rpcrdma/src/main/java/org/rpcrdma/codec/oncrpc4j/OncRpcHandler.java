@@ -3,6 +3,7 @@ package org.rpcrdma.codec.oncrpc4j;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.internal.logging.InternalLogger;
@@ -11,6 +12,7 @@ import java.io.IOException;
 import java.nio.channels.CompletionHandler;
 import java.util.Map;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import org.dcache.oncrpc4j.rpc.OncRpcAcceptedException;
 import org.dcache.oncrpc4j.rpc.OncRpcException;
 import org.dcache.oncrpc4j.rpc.OncRpcProgram;
@@ -44,6 +46,7 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
 
     private final Map<OncRpcProgram, RpcDispatchable> programs;
     private final Executor executor;
+    private final ResponderQueuedCalls queued = new ResponderQueuedCalls();
     private volatile ChannelTransport transport;
 
     /**
@@ -51,7 +54,8 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
      *
      * @param programs as {@code OncRpcSvcBuilder.getRpcServices()} has them; empty if the peer calls nothing
      * @param executor where programs run: they may block, which an event loop must not; how many run at a time for one
-     *     connection is bounded by the credits that it grants
+     *     connection is bounded by the credits that it grants. Calls that wait for a thread are dropped when their
+     *     connection is lost, unless a duplicate request cache waits for their replies.
      */
     public OncRpcHandler(Map<OncRpcProgram, RpcDispatchable> programs, Executor executor) {
         this.programs = Map.copyOf(programs);
@@ -149,7 +153,46 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
             unavailable(call);
             return;
         }
-        executor.execute(() -> dispatch(program, call));
+        Channel channel = transport.channel();
+        queued.execute(
+                executor,
+                () -> {
+                    if (isAwaited(channel)) {
+                        dispatch(program, call);
+                    }
+                });
+    }
+
+    /**
+     * Whether somebody looks at replies. Netty empties the pipeline of a closed channel; where the duplicate request
+     * cache waits for a reply, there is a handler for it.
+     */
+    private static boolean isAwaited(Channel channel) {
+        return channel.isOpen() || channel.pipeline().first() != null;
+    }
+
+    /**
+     * Drops the calls of a lost connection that wait for a thread: otherwise a peer that connects, calls and closes
+     * again and again has as many messages in the queue of the executor as it likes. Whether replies are awaited is
+     * known when the pipeline, which is being emptied now, is empty.
+     */
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        Channel channel = ctx.channel();
+        if (channel.isOpen() || queued.isEmpty()) {
+            return;
+        }
+        try {
+            channel.eventLoop()
+                    .execute(
+                            () -> {
+                                if (!isAwaited(channel)) {
+                                    queued.drop();
+                                }
+                            });
+        } catch (RejectedExecutionException e) {
+            queued.drop(); // the event loop has ended, and takes no reply
+        }
     }
 
     private static void denied(RpcCall call, int why) {

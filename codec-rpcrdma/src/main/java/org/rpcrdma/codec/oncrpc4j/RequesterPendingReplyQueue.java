@@ -32,9 +32,26 @@ final class RequesterPendingReplyQueue extends ReplyQueue {
     private final ConcurrentMap<Integer, Waiting> waiting = new ConcurrentHashMap<>();
     private volatile boolean isLost;
 
-    private record Waiting(
-            CompletionHandler<RpcReply, RpcTransport> handler, ScheduledFuture<?> timeout) {
-        void stopTimer() {
+    /** A call. Whoever removes it stops its timer, which may not be set yet. */
+    private static final class Waiting {
+
+        private final CompletionHandler<RpcReply, RpcTransport> handler;
+        private ScheduledFuture<?> timeout;
+        private boolean isEnded;
+
+        Waiting(CompletionHandler<RpcReply, RpcTransport> handler) {
+            this.handler = handler;
+        }
+
+        synchronized void timer(ScheduledFuture<?> set) {
+            timeout = set;
+            if (isEnded) {
+                set.cancel(false);
+            }
+        }
+
+        synchronized void end() {
+            isEnded = true;
             if (timeout != null) {
                 timeout.cancel(false);
             }
@@ -54,35 +71,43 @@ final class RequesterPendingReplyQueue extends ReplyQueue {
             long timeout,
             TimeUnit unit)
             throws EOFException {
-        Waiting call = new Waiting(handler, timer(xid, timeout, unit));
+        Waiting call = new Waiting(handler);
         if (waiting.putIfAbsent(xid, call) != null) {
-            call.stopTimer();
             throw new IllegalStateException(
                     "call with XID 0x"
                             + Integer.toHexString(xid)
                             + " (expected: one that no call of this connection waits under; the"
                             + " next call has another)");
         }
-        if (isLost && waiting.remove(xid, call)) {
-            call.stopTimer();
+        boolean isTimed = true;
+        try {
+            setTimer(xid, call, timeout, unit);
+        } catch (RejectedExecutionException e) {
+            isTimed = false; // the event loop has ended, and the connection with it
+        } catch (Throwable t) {
+            waiting.remove(xid, call);
+            throw t;
+        }
+        // Otherwise the handler was told by whoever has removed the call.
+        if ((isLost || !isTimed) && waiting.remove(xid, call)) {
+            call.end();
             throw lossOf(channel);
         }
     }
 
-    /** {@code null} for a call that waits as long as the connection lasts. */
-    private ScheduledFuture<?> timer(int xid, long timeout, TimeUnit unit) throws EOFException {
-        if (timeout <= 0 || unit == null) {
-            return null;
-        }
-        try {
-            return channel.eventLoop().schedule(() -> late(xid, timeout, unit), timeout, unit);
-        } catch (RejectedExecutionException e) {
-            throw lossOf(channel); // with its event loop
+    /** After the call was added: the timer may be due before this returns. */
+    private void setTimer(int xid, Waiting call, long timeout, TimeUnit unit) {
+        if (timeout > 0 && unit != null) {
+            Runnable late = () -> late(xid, call, timeout, unit);
+            call.timer(channel.eventLoop().schedule(late, timeout, unit));
         }
     }
 
-    private void late(int xid, long timeout, TimeUnit unit) {
-        fail(xid, new TimeoutException("no reply within " + timeout + ' ' + unit));
+    private void late(int xid, Waiting call, long timeout, TimeUnit unit) {
+        if (waiting.remove(xid, call)) {
+            String what = "no reply within " + timeout + ' ' + unit;
+            fail(xid, call.handler, new TimeoutException(what));
+        }
     }
 
     /** The call is not waited for any more; {@code null} when none is under this XID. */
@@ -92,16 +117,19 @@ final class RequesterPendingReplyQueue extends ReplyQueue {
         if (call == null) {
             return null;
         }
-        call.stopTimer();
-        return call.handler();
+        call.end();
+        return call.handler;
     }
 
     /** Ends a pending call, if any; logs exceptions of its handler. */
     void fail(int xid, Throwable cause) {
         CompletionHandler<RpcReply, RpcTransport> handler = get(xid);
-        if (handler == null) {
-            return;
+        if (handler != null) {
+            fail(xid, handler, cause);
         }
+    }
+
+    private void fail(int xid, CompletionHandler<RpcReply, RpcTransport> handler, Throwable cause) {
         try {
             handler.failed(cause, null);
         } catch (Throwable t) {

@@ -53,7 +53,7 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
     }
 
     /**
-     * Decodes a credential.
+     * Decodes a credential. RFC 5531 gives the name no character set: what is no UTF-8 becomes question marks.
      *
      * @param credential of a call, of flavor AUTH_SYS
      * @return the claimed values, not authenticated
@@ -66,7 +66,7 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
         }
         ByteBuf in = Unpooled.wrappedBuffer(credential.body());
         int stamp = XdrReader.readInt(in);
-        String machine = new String(XdrReader.readOpaque(in, MAXIMUM_NAME), StandardCharsets.UTF_8);
+        String machine = name(XdrReader.readOpaque(in, MAXIMUM_NAME));
         int uid = XdrReader.readInt(in);
         int gid = XdrReader.readInt(in);
         int groups = XdrReader.readInt(in);
@@ -84,6 +84,11 @@ public record AuthSys(int stamp, String machine, int uid, int gid, List<Integer>
             gids.add(XdrReader.readInt(in));
         }
         return new AuthSys(stamp, machine, uid, gid, gids);
+    }
+
+    /** Not longer than it was: U+FFFD has 3 bytes, and stands for 1. */
+    private static String name(byte[] bytes) {
+        return new String(bytes, StandardCharsets.UTF_8).replace('\ufffd', '?');
     }
 
     /** Whether a body is one of AUTH_SYS, and nothing behind; allocates nothing. */

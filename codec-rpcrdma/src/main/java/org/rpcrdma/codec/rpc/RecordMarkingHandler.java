@@ -4,15 +4,20 @@ package org.rpcrdma.codec.rpc;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.CombinedChannelDuplexHandler;
+import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.codec.ByteToMessageDecoder;
 import io.netty.handler.codec.TooLongFrameException;
+import io.netty.util.ReferenceCountUtil;
 import java.util.List;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.internal.ArgumentChecks;
+import org.rpcrdma.codec.internal.ReusableWritePromise;
 
 /**
  * Record marking of RPC messages on a byte stream (RFC 5531, 11), such as TCP or a {@link
@@ -21,7 +26,8 @@ import org.rpcrdma.codec.internal.ArgumentChecks;
  * ByteBuf} or {@link RpcMessage}, in one fragment.
  *
  * <p>A record that is longer than allowed, or has more than 1024 fragments, closes the channel: {@link
- * TooLongFrameException}.
+ * TooLongFrameException}. So does the write of a record that fails: its mark may be in the stream, and what follows
+ * would be taken for the record. For this reason a write cannot be cancelled once it has come here.
  */
 public final class RecordMarkingHandler
         extends CombinedChannelDuplexHandler<
@@ -86,17 +92,20 @@ public final class RecordMarkingHandler
             if (fragments != null && fragments.numComponents() == MAXIMUM_FRAGMENTS) {
                 throw tooLong(ctx, in, "record of more than " + MAXIMUM_FRAGMENTS + " fragments");
             }
-            ByteBuf fragment = in.skipBytes(MARK_BYTES).readRetainedSlice(length);
             boolean isLast = (mark & LAST_FRAGMENT) != 0;
-            if (isLast && fragments == null) {
-                records.add(fragment);
-                return;
-            }
-            if (fragments == null) {
+            if (!isLast && fragments == null) {
                 fragments = ctx.alloc().compositeBuffer(MAXIMUM_FRAGMENTS);
             }
-            fragments.addComponent(true, fragment);
-            if (isLast) {
+            ByteBuf fragment = in.retainedSlice(in.readerIndex() + MARK_BYTES, length);
+            if (fragments == null) {
+                records.add(fragment);
+            } else {
+                fragments.addComponent(true, fragment);
+            }
+            // Only now: the rest of a record whose fragment was lost for lack of memory would be
+            // taken for a record.
+            in.skipBytes(MARK_BYTES + length);
+            if (isLast && fragments != null) {
                 records.add(fragments);
                 fragments = null;
             }
@@ -121,48 +130,112 @@ public final class RecordMarkingHandler
     /** Whole RPC messages to records of one fragment. */
     static final class Encoder extends ChannelOutboundHandlerAdapter {
 
+        private static final ChannelFutureListener CLOSE_IF_FAILED =
+                written -> {
+                    if (!written.isSuccess() && mayWrite(written.channel())) {
+                        written.channel().close();
+                    }
+                };
+
+        /** Of all marks, and of the records with a void promise: nothing is allocated for one. */
+        private ReusableWritePromise part;
+
         @Override
-        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-            Object written = message;
-            if (message instanceof RpcMessage parts) {
-                written = whole(ctx, parts);
-            }
-            if (written instanceof ByteBuf record) {
-                // The mark shares a void promise with its record, which saves an allocation each.
-                ctx.write(
-                        ctx.alloc()
-                                .buffer(MARK_BYTES)
-                                .writeInt(record.readableBytes() | LAST_FRAGMENT),
-                        promise.isVoid() ? promise : ctx.newPromise());
-            }
-            ctx.write(written, promise);
+        public void handlerAdded(ChannelHandlerContext ctx) {
+            part =
+                    new ReusableWritePromise(ctx.channel()) {
+                        @Override
+                        public void ended(Throwable cause) {
+                            if (cause != null && mayWrite(ctx.channel())) {
+                                ctx.pipeline().fireExceptionCaught(cause);
+                                ctx.close();
+                            }
+                        }
+                    };
         }
 
-        /** Payload and items in their order, each with its round-up, without a copy. */
-        private static ByteBuf whole(ChannelHandlerContext ctx, RpcMessage message) {
-            ByteBuf payload = message.content();
-            if (message.items() == 0) {
-                payload.retain();
-                message.release();
-                return payload;
+        /** Behind a mark whose record failed nothing may follow; where the output is over, nothing does. */
+        private static boolean mayWrite(Channel channel) {
+            return channel.isActive()
+                    && !(channel instanceof DuplexChannel duplex && duplex.isOutputShutdown());
+        }
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            if (message instanceof RpcMessage parts) {
+                if (tryTake(message, promise)) {
+                    writeRecord(ctx, whole(ctx, parts), promise);
+                }
+            } else if (message instanceof ByteBuf record) {
+                if (tryTake(message, promise)) {
+                    writeRecord(ctx, record, promise);
+                }
+            } else {
+                ctx.write(message, promise);
             }
+        }
+
+        /** Netty leaves out what is cancelled before it is flushed, but not the mark in front of it. */
+        private static boolean tryTake(Object message, ChannelPromise promise) {
+            boolean isTaken = promise.setUncancellable();
+            if (!isTaken) {
+                ReferenceCountUtil.release(message);
+            }
+            return isTaken;
+        }
+
+        private void writeRecord(
+                ChannelHandlerContext ctx, ByteBuf record, ChannelPromise promise) {
+            ByteBuf mark = null;
+            ChannelPromise end = part;
+            try {
+                mark = ctx.alloc().buffer(MARK_BYTES);
+                if (promise != ctx.voidPromise()) {
+                    // Before the mark is written: nothing may fail between it and its record.
+                    end = promise.unvoid().addListener(CLOSE_IF_FAILED);
+                }
+            } catch (Throwable t) {
+                ReferenceCountUtil.release(mark);
+                record.release();
+                throw t;
+            }
+            ctx.write(mark.writeInt(record.readableBytes() | LAST_FRAGMENT), part);
+            ctx.write(record, end);
+        }
+
+        /** Payload and items in their order, each with its round-up, without a copy. The message is taken over. */
+        private static ByteBuf whole(ChannelHandlerContext ctx, RpcMessage message) {
+            try {
+                ByteBuf payload = message.content();
+                return message.items() == 0 ? payload.retain() : joined(ctx, payload, message);
+            } finally {
+                message.release();
+            }
+        }
+
+        private static ByteBuf joined(
+                ChannelHandlerContext ctx, ByteBuf payload, RpcMessage message) {
             CompositeByteBuf whole =
                     ctx.alloc().compositeBuffer(Math.max(2, 3 * message.items() + 1));
-            int taken = payload.readerIndex();
-            for (int i = 0; i < message.items(); i++) {
-                int length = message.itemPosition(i) - whole.readableBytes();
-                whole.addComponent(true, payload.retainedSlice(taken, length));
-                taken += length;
-                ByteBuf item = message.item(i);
-                whole.addComponent(true, item.retainedSlice());
-                int padding = -item.readableBytes() & 3;
-                if (padding > 0) {
-                    whole.addComponent(true, Unpooled.wrappedBuffer(new byte[padding]));
+            try {
+                int taken = payload.readerIndex();
+                for (int i = 0; i < message.items(); i++) {
+                    int length = message.itemPosition(i) - whole.readableBytes();
+                    whole.addComponent(true, payload.retainedSlice(taken, length));
+                    taken += length;
+                    ByteBuf item = message.item(i);
+                    whole.addComponent(true, item.retainedSlice());
+                    int padding = -item.readableBytes() & 3;
+                    if (padding > 0) {
+                        whole.addComponent(true, Unpooled.wrappedBuffer(new byte[padding]));
+                    }
                 }
+                return whole.addComponent(
+                        true, payload.retainedSlice(taken, payload.writerIndex() - taken));
+            } catch (Throwable t) {
+                whole.release();
+                throw t;
             }
-            whole.addComponent(true, payload.retainedSlice(taken, payload.writerIndex() - taken));
-            message.release();
-            return whole;
         }
     }
 }

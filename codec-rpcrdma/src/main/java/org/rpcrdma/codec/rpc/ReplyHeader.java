@@ -70,6 +70,7 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
     private static final int MSG_ACCEPTED = 0;
     private static final int MSG_DENIED = 1;
     private static final int REPLY = 1;
+    private static final int LAST_FRAGMENT = 0x80000000;
 
     /**
      * A reply that needs nothing but its status: not one of the mismatches, and not AUTH_ERROR.
@@ -127,6 +128,19 @@ public record ReplyHeader(int xid, Status status, OpaqueAuth verifier, int low, 
      */
     public static boolean isIn(ByteBuf message) {
         return message.readableBytes() >= 8 && message.getInt(message.readerIndex() + 4) == REPLY;
+    }
+
+    /**
+     * {@return whether a record of one fragment is a reply behind its mark (RFC 5531, 11)}
+     *
+     * @param record at the mark; its indices are left alone
+     */
+    static boolean isInRecord(ByteBuf record) {
+        int index = record.readerIndex();
+        int length = record.readableBytes() - 4;
+        return length >= 8
+                && record.getInt(index) == (LAST_FRAGMENT | length)
+                && record.getInt(index + 8) == REPLY;
     }
 
     /**

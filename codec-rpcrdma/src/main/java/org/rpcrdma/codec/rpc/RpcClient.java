@@ -8,6 +8,7 @@ import io.netty.util.ReferenceCounted;
 import java.util.Objects;
 import java.util.function.Supplier;
 import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.internal.MessageJoin;
 import org.rpcrdma.codec.rpc.ReplyHeader.Status;
 
 /**
@@ -111,30 +112,19 @@ public final class RpcClient {
      * @return the results in XDR, from the reader index on; the caller releases them
      */
     public RpcFuture<ByteBuf> call(int procedure, ByteBuf arguments) {
-        ByteBuf call;
-        try {
-            call = prepend(procedure, arguments);
-        } catch (Throwable t) {
-            arguments.release();
-            throw t;
-        }
-        return transport.exchange(call, options, bufferReader);
+        return transport.exchange(prepend(procedure, arguments), options, bufferReader);
     }
 
     private ByteBuf prepend(int procedure, ByteBuf arguments) {
-        OpaqueAuth credential = credentials.get();
-        int length = arguments.readableBytes();
-        boolean isCopied = length <= COPIED_ARGUMENT_BYTES;
-        ByteBuf call = newHeader(procedure, credential, isCopied ? length : 0);
-        if (isCopied) {
-            call.writeBytes(arguments, arguments.readerIndex(), length);
+        try {
+            OpaqueAuth credential = credentials.get();
+            int length = arguments.readableBytes();
+            boolean isCopied = length <= COPIED_ARGUMENT_BYTES;
+            ByteBuf call = newHeader(procedure, credential, isCopied ? length : 0);
+            return MessageJoin.join(call, arguments, isCopied);
+        } finally {
             arguments.release();
-            return call;
         }
-        return call.alloc()
-                .compositeBuffer(2)
-                .addComponent(true, call)
-                .addComponent(true, arguments);
     }
 
     // ------------------------------------------------------------------ objects

@@ -112,8 +112,9 @@ public final class RpcProgram {
 
         /**
          * Sets where procedures are executed, for those that block; default: on the event loop. Several calls of a
-         * connection may be executed at a time, and a call that was admitted is executed although its connection is
-         * lost. A call that the executor rejects is answered with SYSTEM_ERR.
+         * connection may be executed at a time. A call whose connection is lost before its turn is dropped, unless a
+         * {@link org.rpcrdma.codec.DuplicateRequestCache} waits for its reply; one that is being executed goes on. A
+         * call that the executor rejects is answered with SYSTEM_ERR.
          *
          * @param threads stay the caller's
          * @return this builder

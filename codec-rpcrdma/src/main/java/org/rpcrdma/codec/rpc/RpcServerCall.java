@@ -4,6 +4,7 @@ package org.rpcrdma.codec.rpc;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.ReferenceCounted;
@@ -11,6 +12,10 @@ import java.io.IOException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.internal.CallAnsweredException;
+import org.rpcrdma.codec.internal.DroppedCallListener;
+import org.rpcrdma.codec.internal.MessageJoin;
+import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.rpc.ReplyHeader.Status;
 
 /**
@@ -30,10 +35,7 @@ public final class RpcServerCall {
     private static final int FIRST_RESULT_BYTES = 232;
     private static final int CREDENTIAL_OFFSET = 24;
 
-    /**
-     * Whoever waits for a reply that there was no memory to send asks again on another connection. Other replies that
-     * fail are answered for by the codec, or their connection is lost.
-     */
+    /** Whoever waits for a reply that there was no memory to send asks again on another connection. */
     private static final ChannelFutureListener REPORT_ERROR =
             written -> {
                 if (written.cause() instanceof Error) {
@@ -48,10 +50,14 @@ public final class RpcServerCall {
     private final ByteBuf payload;
 
     private final int start;
+
+    /** Outlives the message. */
+    private final int xid;
+
     private volatile int answered;
 
     /**
-     * A call whose header is complete as far as lengths go.
+     * A call whose header is complete as far as lengths go, or ends behind the RPC version.
      *
      * @param message a buffer or an {@link RpcMessage}, taken over
      * @param payload of the message, at the XID
@@ -61,13 +67,14 @@ public final class RpcServerCall {
         this.message = message;
         this.payload = payload;
         start = payload.readerIndex();
+        xid = payload.getInt(start);
     }
 
     // ------------------------------------------------------------------ header
 
     /** {@return the XID} */
     public int xid() {
-        return payload.getInt(start);
+        return xid;
     }
 
     /** {@return the program, unsigned} */
@@ -203,20 +210,10 @@ public final class RpcServerCall {
         try {
             int length = results.readableBytes();
             boolean isCopied = length <= COPIED_RESULT_BYTES;
-            reply = newReply(Status.SUCCESS, isCopied ? length : 0);
-            if (isCopied) {
-                reply.writeBytes(results, results.readerIndex(), length);
-                results.release();
-            } else {
-                reply =
-                        reply.alloc()
-                                .compositeBuffer(2)
-                                .addComponent(true, reply)
-                                .addComponent(true, results);
-            }
-        } catch (Throwable t) {
+            ByteBuf header = newReply(Status.SUCCESS, isCopied ? length : 0);
+            reply = MessageJoin.join(header, results, isCopied);
+        } finally {
             results.release();
-            throw t;
         }
         answer(reply);
     }
@@ -256,7 +253,7 @@ public final class RpcServerCall {
     }
 
     /**
-     * Answers with a reply that was built by somebody else.
+     * Answers with a reply that was built by somebody else. One that cannot be written is replaced by SYSTEM_ERR.
      *
      * @param reply a whole RPC reply with the XID of the call, a {@link ByteBuf} or an {@link RpcMessage}; taken over
      * @throws IllegalStateException if the call was answered
@@ -292,13 +289,36 @@ public final class RpcServerCall {
     }
 
     /**
-     * Ends the call without an answer: its caller asks again, or gives up.
+     * Ends the call without an answer: its caller asks again, or gives up. A duplicate request cache forgets the call,
+     * so that it is executed when it comes again on another connection: whether or not it has been executed here.
      *
      * @throws IllegalStateException if the call was answered
      */
     public void drop() {
         end();
         message.release();
+        try {
+            OutstandingCallLimitHandler.callDropped(channel);
+        } finally {
+            DroppedCallListener.tell(channel, xid);
+        }
+    }
+
+    /**
+     * Whether somebody looks at the reply. Netty empties the pipeline of a closed channel; where the duplicate request
+     * cache waits for the reply to a call, there is a handler for it.
+     */
+    boolean isAwaited() {
+        return channel.isOpen() || channel.pipeline().first() != null;
+    }
+
+    /** {@return whether this has ended the call, without an answer} False where it was answered meanwhile. */
+    boolean tryDrop() {
+        boolean isDropped = ANSWERED.compareAndSet(this, 0, 1);
+        if (isDropped) {
+            message.release();
+        }
+        return isDropped;
     }
 
     private ByteBuf newReply(Status status, int resultBytes) {
@@ -329,11 +349,47 @@ public final class RpcServerCall {
         } catch (RejectedExecutionException e) {
             ReferenceCountUtil.release(
                     reply); // the event loop has ended, and the connection with it
+        } catch (Throwable t) {
+            ReferenceCountUtil.release(reply);
+            channel.close(); // no memory for a task: nobody else can answer the call
+            throw t;
         }
     }
 
+    /**
+     * A reply that the handlers below refuse for what it is fails before this returns, and gives way to SYSTEM_ERR: the
+     * call, and its credit, are still theirs. Later its XID may be another call's; such replies are answered for by the
+     * codec, or their connection is lost.
+     */
     private void write(ReferenceCounted reply) {
-        channel.writeAndFlush(reply).addListener(REPORT_ERROR);
+        ChannelFuture written = channel.writeAndFlush(reply);
+        if (!written.isDone()) {
+            written.addListener(REPORT_ERROR);
+        } else if (written.cause() instanceof Error) {
+            channel.pipeline().fireExceptionCaught(written.cause());
+        } else if (written.cause() != null && channel.isActive()) {
+            UserExceptionLog.failed("the write of a reply", written.cause());
+            replace();
+        }
+    }
+
+    /** Where the call is answered the codec has done so by itself, with SYSTEM_ERR. */
+    private void replace() {
+        try {
+            ReplyHeader header = ReplyHeader.of(xid, Status.SYSTEM_ERR);
+            ByteBuf reply = channel.alloc().buffer(header.encodedBytes());
+            header.writeTo(reply);
+            channel.writeAndFlush(reply)
+                    .addListener(
+                            again -> {
+                                if (!again.isSuccess()
+                                        && !(again.cause() instanceof CallAnsweredException)) {
+                                    channel.close();
+                                }
+                            });
+        } catch (Throwable t) {
+            channel.close();
+        }
     }
 
     private void requireUnanswered() {

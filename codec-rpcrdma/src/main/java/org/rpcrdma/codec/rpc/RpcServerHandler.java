@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.ReferenceCounted;
 import io.netty.util.collection.IntObjectMap;
 import io.netty.util.internal.logging.InternalLogger;
@@ -14,6 +15,7 @@ import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.internal.DroppedCallListener;
 import org.rpcrdma.codec.internal.LogRateLimiter;
 import org.rpcrdma.codec.internal.UserExceptionLog;
 import org.rpcrdma.codec.rpc.ReplyHeader.Status;
@@ -84,14 +86,18 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
             ctx.fireChannelRead(message);
             return;
         }
+        if (typeAndVersion >>> 32 != CALL) {
+            ReferenceCountUtil.release(message);
+            close(ctx, length);
+            return;
+        }
         RpcServerCall call = new RpcServerCall(ctx.channel(), (ReferenceCounted) message, payload);
         try {
-            if (typeAndVersion >>> 32 != CALL) {
-                close(ctx, call, length);
-            } else if ((int) typeAndVersion != RPC_VERSION) {
+            if ((int) typeAndVersion != RPC_VERSION) {
                 call.refuse(ReplyHeader.rpcMismatch(call.xid(), RPC_VERSION, RPC_VERSION));
             } else if (length < SHORTEST_CALL) {
-                close(ctx, call, length);
+                call.tryDrop();
+                close(ctx, length);
             } else {
                 receive(call, payload);
             }
@@ -112,8 +118,7 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private static void close(ChannelHandlerContext ctx, RpcServerCall call, int length) {
-        call.drop();
+    private static void close(ChannelHandlerContext ctx, int length) {
         close(ctx, "it sent " + length + " bytes that are no RPC call");
     }
 
@@ -184,10 +189,42 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
             execute(procedure, call);
             return;
         }
+        QueuedCalls.QueuedCall queued = QueuedCalls.of(call.channel()).add(call);
         try {
-            executor.execute(() -> execute(procedure, call));
-        } catch (RejectedExecutionException e) {
-            call.refuse(Status.SYSTEM_ERR);
+            executor.execute(() -> executeIfAwaited(procedure, queued.take()));
+        } catch (Throwable t) {
+            // An executor that has failed may have the task in its queue nevertheless.
+            if (queued.take() != null) {
+                if (t instanceof RejectedExecutionException) {
+                    refuse(call, Status.SYSTEM_ERR);
+                } else {
+                    fail(call, t);
+                }
+            }
+        }
+    }
+
+    /**
+     * A call whose connection was lost before its turn is dropped: nobody sees its reply.
+     *
+     * @param call {@code null} where this has happened
+     */
+    private static void executeIfAwaited(RpcProcedureHandler procedure, RpcServerCall call) {
+        if (call != null && call.isAwaited()) {
+            execute(procedure, call);
+        } else if (call != null) {
+            call.tryDrop();
+        }
+    }
+
+    /**
+     * Drops the calls of a lost connection that wait for a thread: otherwise a peer that connects, calls and closes
+     * again and again has as many messages in the queue of an executor as it likes.
+     */
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        if (!ctx.channel().isOpen()) {
+            QueuedCalls.connectionLost(ctx.channel());
         }
     }
 
@@ -198,7 +235,7 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
             if (call.isAnswered()) {
                 UserExceptionLog.failed("a procedure that has answered", e);
             } else {
-                call.refuse(Status.GARBAGE_ARGS);
+                refuse(call, Status.GARBAGE_ARGS);
             }
         } catch (Throwable t) {
             fail(call, t);
@@ -206,9 +243,24 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
     }
 
     private static void fail(RpcServerCall call, Throwable failure) {
-        UserExceptionLog.failed("a procedure", failure);
-        if (!call.isAnswered()) {
-            call.refuse(Status.SYSTEM_ERR);
+        try {
+            UserExceptionLog.failed("a procedure", failure);
+        } finally {
+            if (!call.isAnswered()) {
+                refuse(call, Status.SYSTEM_ERR);
+            }
+        }
+    }
+
+    /** Where there is no memory for an answer, the caller loses its connection, and asks again on another one. */
+    private static void refuse(RpcServerCall call, Status status) {
+        try {
+            call.refuse(status);
+        } catch (Throwable t) {
+            if (call.tryDrop()) {
+                call.channel().close();
+                DroppedCallListener.tell(call.channel(), call.xid());
+            }
         }
     }
 
@@ -219,10 +271,13 @@ public final class RpcServerHandler extends ChannelInboundHandlerAdapter {
     }
 
     private static void close(ChannelHandlerContext ctx, String why) {
-        long suppressed = LIMIT.take();
-        if (suppressed >= 0) {
-            LOGGER.info("{} is closed: {} ({} more not shown)", ctx.channel(), why, suppressed);
+        try {
+            long suppressed = LIMIT.take();
+            if (suppressed >= 0) {
+                LOGGER.info("{} is closed: {} ({} more not shown)", ctx.channel(), why, suppressed);
+            }
+        } finally {
+            ctx.close(); // where there is no memory for the line too
         }
-        ctx.close();
     }
 }

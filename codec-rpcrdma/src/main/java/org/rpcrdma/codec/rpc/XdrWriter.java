@@ -172,16 +172,23 @@ public final class XdrWriter {
      */
     public XdrWriter writeItem(ByteBuf data) {
         if (start == NO_MESSAGE) {
-            writeOpaque(data);
-            data.release();
-            return this;
+            try {
+                return writeOpaque(data);
+            } finally {
+                data.release();
+            }
         }
         int length = data.readableBytes();
-        out.writeInt(length);
-        if (message == null) {
-            message = new RpcMessage(out);
+        try {
+            out.writeInt(length);
+            if (message == null) {
+                message = new RpcMessage(out);
+            }
+            message.addItem(out.writerIndex() - start + itemBytes, data);
+        } catch (Throwable t) {
+            data.release();
+            throw t;
         }
-        message.addItem(out.writerIndex() - start + itemBytes, data);
         itemBytes += length + MAXIMUM_PADDING & ~MAXIMUM_PADDING;
         return this;
     }

@@ -203,17 +203,22 @@ public final class RpcbindClient {
             throw e;
         }
         List<InetSocketAddress> found = new ArrayList<>(2);
+        RpcbindException bad = null;
         for (NetId netid : NetId.values()) {
             for (RpcbindMapping mapping : all) {
                 if (mapping.program() == program
                         && mapping.version() == version
                         && mapping.netid().equals(netid.toString())) {
-                    found.add(address(netid, mapping.address(), server));
+                    try {
+                        found.add(address(netid, mapping.address(), server));
+                    } catch (RpcbindException e) {
+                        bad = e; // anybody may have registered it beside a good one
+                    }
                 }
             }
         }
         if (found.isEmpty()) {
-            throw notRegistered(program, version, "rdma or rdma6");
+            throw bad == null ? notRegistered(program, version, "rdma or rdma6") : bad;
         }
         return found;
     }

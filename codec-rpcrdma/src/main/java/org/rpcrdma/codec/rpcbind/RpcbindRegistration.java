@@ -66,10 +66,13 @@ public final class RpcbindRegistration {
     private void set() throws IOException {
         for (int i = 0; i < versions.length; i++) {
             boolean isSet = false;
+            int asked = i;
             try {
                 rpcbind.unsetNow(program, versions[i], netid(), owner);
+                asked = i + 1; // the answer may be lost that says it is set
                 isSet = rpcbind.setNow(program, versions[i], address, owner);
                 if (!isSet) {
+                    asked = i;
                     throw new RpcbindException(
                             rpcbind
                                     + " refuses to register program "
@@ -81,7 +84,7 @@ public final class RpcbindRegistration {
                 }
             } finally {
                 if (!isSet) {
-                    unset(i);
+                    unset(asked);
                 }
             }
         }

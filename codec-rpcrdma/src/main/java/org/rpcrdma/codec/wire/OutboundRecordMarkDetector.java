@@ -50,7 +50,7 @@ public final class OutboundRecordMarkDetector {
         int most = end - start - BYTES;
         // The header of what would follow decides first: the data of nearly no message are
         // walked through.
-        if (!mayBe(mark, end - start) || !isRpc(message, start + BYTES, most)) {
+        if (first < FIRST_FRAGMENT_MIN || first > most || !isRpc(message, start + BYTES, most)) {
             return message;
         }
         if (mark < 0) {
@@ -63,13 +63,16 @@ public final class OutboundRecordMarkDetector {
     }
 
     /**
-     * Whether a word may be the first mark of a record.
+     * Whether a message may have a mark, as far as its first two words tell.
      *
-     * @param bytes of the record, with the word
+     * @param word the first one: the mark, or the XID
+     * @param next the second one: the XID behind a mark, or the message type
+     * @param bytes of the message
      */
-    public static boolean mayBe(int word, int bytes) {
+    public static boolean mayHaveMark(int word, int next, int bytes) {
         int first = word & ~LAST_FRAGMENT;
-        return first >= FIRST_FRAGMENT_MIN && first <= bytes - BYTES;
+        return !OncRpcHeaderDecoder.isType(next)
+                || (first >= FIRST_FRAGMENT_MIN && first <= bytes - BYTES);
     }
 
     /** The bytes of all fragments together; -1 when they are not one record, from the start to the end. */

@@ -9,18 +9,26 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerAdapter;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.CompletionHandler;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -64,6 +72,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.codec.ObjectGraph;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaConnection;
@@ -446,19 +455,72 @@ class OncRpcHandlerTest {
                     throw new LinkageError("unable to create native thread");
                 };
         EmbeddedChannel channel = new EmbeddedChannel(new OncRpcHandler(programs, full));
-        channel.writeInbound(
-                Unpooled.buffer()
-                        .writeInt(7)
-                        .writeInt(0)
-                        .writeInt(2)
-                        .writeInt(PROGRAM)
-                        .writeInt(VERSION)
-                        .writeInt(ECHO)
-                        .writeZero(16));
+        channel.writeInbound(callOf(ECHO));
         ByteBuf reply = channel.readOutbound();
         assertThat(reply.getInt(0)).isEqualTo(7);
         assertThat(reply.getInt(20)).isEqualTo(RpcAccepsStatus.SYSTEM);
         reply.release();
+        channel.finishAndReleaseAll();
+    }
+
+    private static ByteBuf callOf(int procedure) {
+        return Unpooled.buffer()
+                .writeInt(7)
+                .writeInt(0)
+                .writeInt(2)
+                .writeInt(PROGRAM)
+                .writeInt(VERSION)
+                .writeInt(procedure)
+                .writeZero(16);
+    }
+
+    /** Without memory for one more thread: the task is in the queue, and the call is answered. */
+    @Test
+    void aCallThatAFailedExecutorHasQueuedIsNotExecuted() {
+        Queue<Runnable> tasks = new ArrayDeque<>();
+        Executor failing =
+                task -> {
+                    tasks.add(task);
+                    throw new OutOfMemoryError("of the test");
+                };
+        EmbeddedChannel channel = new EmbeddedChannel(new OncRpcHandler(programs, failing));
+        channel.writeInbound(callOf(HOLD));
+        ByteBuf reply = channel.readOutbound();
+        assertThat(reply.getInt(20)).isEqualTo(RpcAccepsStatus.SYSTEM);
+        reply.release();
+        tasks.remove().run();
+        assertThat(held).isEmpty();
+        channel.finishAndReleaseAll();
+    }
+
+    /** As the codec does it where the duplicate request cache waits for the replies of a lost connection. */
+    private static final class LateReplies extends ChannelHandlerAdapter {
+        @Override
+        public void handlerRemoved(ChannelHandlerContext ctx) {
+            ctx.pipeline().addLast(new ChannelOutboundHandlerAdapter());
+        }
+    }
+
+    /** Otherwise the queue of the executor has no bound: a client connects, calls and closes again and again. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallOfALostConnectionIsExecutedIfItsReplyIsAwaited(boolean isAwaited) {
+        int bytes = 100_000;
+        Queue<Runnable> tasks = new ArrayDeque<>();
+        EmbeddedChannel channel =
+                new EmbeddedChannel(
+                        isAwaited ? new LateReplies() : new ChannelInboundHandlerAdapter(),
+                        new OncRpcHandler(programs, tasks::add));
+        channel.writeInbound(callOf(HOLD), callOf(HOLD).writeZero(bytes));
+        tasks.remove().run();
+        assertThat(held).hasSize(1);
+        channel.close();
+        channel.runPendingTasks();
+        if (!isAwaited) {
+            assertThat(ObjectGraph.bytesFrom(tasks)).isLessThan(bytes);
+        }
+        tasks.remove().run();
+        assertThat(held).hasSize(isAwaited ? 2 : 1);
         channel.finishAndReleaseAll();
     }
 
@@ -566,13 +628,7 @@ class OncRpcHandlerTest {
         EmbeddedChannel channel = new EmbeddedChannel();
         RequesterPendingReplyQueue replies = new RequesterPendingReplyQueue(channel);
         List<Throwable> failures = new ArrayList<>();
-        CompletionHandler<RpcReply, RpcTransport> handler =
-                new Ignored<>() {
-                    @Override
-                    public void failed(Throwable cause, RpcTransport by) {
-                        failures.add(cause);
-                    }
-                };
+        CompletionHandler<RpcReply, RpcTransport> handler = failing(failures);
         channel.freezeTime();
         replies.registerKey(1, null, handler, 10, TimeUnit.SECONDS);
         replies.registerKey(2, null, handler, 10, TimeUnit.SECONDS);
@@ -587,6 +643,72 @@ class OncRpcHandlerTest {
                 .isInstanceOf(EOFException.class);
         assertThat(failures).hasSize(2);
         channel.finishAndReleaseAll();
+    }
+
+    /** The thread of the caller stands still between two steps of a call, and time goes on. */
+    private static final class SlowCaller extends EmbeddedChannel {
+        private boolean isSlow;
+
+        @Override
+        public EventLoop eventLoop() {
+            EventLoop loop = super.eventLoop();
+            return isSlow ? slow(loop) : loop;
+        }
+
+        private EventLoop slow(EventLoop loop) {
+            return (EventLoop)
+                    Proxy.newProxyInstance(
+                            EventLoop.class.getClassLoader(),
+                            new Class<?>[] {EventLoop.class},
+                            (proxy, method, arguments) -> {
+                                Object result = method.invoke(loop, arguments);
+                                advanceTimeBy(10, TimeUnit.SECONDS);
+                                runScheduledPendingTasks();
+                                return result;
+                            });
+        }
+    }
+
+    /** Its caller was descheduled behind the timer, and ahead of whatever follows it. */
+    @Test
+    void aCallThatIsLateAtOnceFails() throws Exception {
+        SlowCaller channel = new SlowCaller();
+        RequesterPendingReplyQueue replies = new RequesterPendingReplyQueue(channel);
+        List<Throwable> failures = new ArrayList<>();
+        channel.freezeTime();
+        channel.isSlow = true;
+        replies.registerKey(1, null, failing(failures), 10, TimeUnit.SECONDS);
+        assertThat(failures).singleElement().isInstanceOf(TimeoutException.class);
+        assertThat(replies.get(1)).isNull();
+        channel.isSlow = false;
+        channel.finishAndReleaseAll();
+    }
+
+    /** The second call is refused, and its time is nothing to the first one. */
+    @Test
+    void aCallIsNotLateInTheTimeOfAnother() throws Exception {
+        SlowCaller channel = new SlowCaller();
+        RequesterPendingReplyQueue replies = new RequesterPendingReplyQueue(channel);
+        List<Throwable> failures = new ArrayList<>();
+        CompletionHandler<RpcReply, RpcTransport> first = failing(failures);
+        channel.freezeTime();
+        replies.registerKey(1, null, first, 60, TimeUnit.SECONDS);
+        channel.isSlow = true;
+        assertThatThrownBy(() -> replies.registerKey(1, null, new Ignored<>(), 5, TimeUnit.SECONDS))
+                .isInstanceOf(IllegalStateException.class);
+        assertThat(failures).isEmpty();
+        assertThat(replies.get(1)).isSameAs(first);
+        channel.isSlow = false;
+        channel.finishAndReleaseAll();
+    }
+
+    private static CompletionHandler<RpcReply, RpcTransport> failing(List<Throwable> failures) {
+        return new Ignored<>() {
+            @Override
+            public void failed(Throwable cause, RpcTransport by) {
+                failures.add(cause);
+            }
+        };
     }
 
     @Test

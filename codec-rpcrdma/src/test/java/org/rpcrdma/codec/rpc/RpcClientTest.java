@@ -35,6 +35,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.rpcrdma.channel.RdmaChannel;
@@ -46,6 +47,7 @@ import org.rpcrdma.codec.MarshalException;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
+import org.rpcrdma.codec.ScarceMemory;
 import org.rpcrdma.codec.client.RpcRdmaClient;
 import org.rpcrdma.codec.client.StreamRpcTransport;
 import org.rpcrdma.codec.rpc.ReplyHeader.Status;
@@ -61,6 +63,7 @@ class RpcClientTest {
     private static final int FAIL = 5;
     private static final int WEAK = 6;
     private static final int SHORT = 7;
+    private static final int ITEM = 8;
 
     enum Carrier {
         RDMA,
@@ -84,6 +87,7 @@ class RpcClientTest {
                     .procedure(2, FAIL, call -> Integer.parseInt("no number"))
                     .procedure(2, WEAK, call -> call.refuseAuthentication(5))
                     .procedure(2, SHORT, call -> call.reply(out -> out.writeInt(1)))
+                    .procedure(2, ITEM, RpcClientTest::answerWithAnItem)
                     .executor(threads)
                     .build();
 
@@ -95,6 +99,11 @@ class RpcClientTest {
     private static void who(RpcServerCall call) throws Exception {
         int uid = call.flavor() == 0 ? -1 : AuthSys.of(call.credential()).uid();
         call.reply(out -> out.writeInt(uid));
+    }
+
+    /** No binding of the server names it. */
+    private static void answerWithAnItem(RpcServerCall call) {
+        call.reply(out -> out.writeItem(Unpooled.directBuffer(8000).writeZero(8000)));
     }
 
     @AfterEach
@@ -267,6 +276,34 @@ class RpcClientTest {
                                         }))
                 .hasMessage("no more");
         assertThat(item.refCnt()).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void argumentsThatCannotBeJoinedWithTheirHeaderAreReleasedOnce(Carrier carrier)
+            throws Exception {
+        RpcClient client = client(carrier);
+        ByteBuf arguments = ScarceMemory.longest().retain();
+        assertThatThrownBy(() -> client.call(ECHO, arguments))
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThat(arguments.refCnt()).isOne();
+        arguments.release();
+    }
+
+    /** By a Write chunk that the binding of the server knows nothing of, which is the caller's choice. */
+    @Test
+    void aResultThatIsNotEligibleIsASystemError() throws Exception {
+        RpcClient client = client(Carrier.RDMA);
+        ByteBuf whole = client.call(ITEM).join();
+        assertThat(whole.readableBytes()).isEqualTo(4 + 8000);
+        whole.release();
+        for (int i = 0; i < 3; i++) {
+            RpcMessage call = client.newCall(ITEM, XdrEncodable.VOID);
+            call.addSink(Unpooled.directBuffer(8000));
+            assertThat(failure(client.call(call)).status()).isEqualTo(Status.SYSTEM_ERR);
+        }
+        assertThat(client.call(ADD, out -> out.writeInt(3).writeInt(4), XdrReader::readInt).join())
+                .isEqualTo(7);
     }
 
     @ParameterizedTest

@@ -8,12 +8,15 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.codec.rpc.ReplyHeader.Status;
 
 /** RFC 5531, 9: golden headers, then any headers, then any bytes. */
@@ -149,6 +152,39 @@ class RpcHeadersTest {
                         random.nextInt(),
                         random.nextInt(),
                         gids);
+        assertThat(AuthSys.of(user.toAuth())).isEqualTo(user);
+    }
+
+    /** The name has no character set (RFC 5531, appendix A), and is nothing to refuse a caller for. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 85, 86, 255})
+    void aNameThatIsNoUtf8IsRead(int length) throws Exception {
+        AuthSys user = new AuthSys(9, "n".repeat(length), 1000, 100, List.of(5));
+        byte[] body = user.toAuth().body();
+        Arrays.fill(body, 8, 8 + length, (byte) 0xFF);
+        AuthSys read = AuthSys.of(OpaqueAuth.of(OpaqueAuth.AUTH_SYS, body));
+        assertThat(read).isEqualTo(new AuthSys(9, "?".repeat(length), 1000, 100, List.of(5)));
+    }
+
+    @Test
+    void aNameInUtf8StaysAsItIs() throws Exception {
+        for (String name : List.of("caf\u00e9", "\u6771\u4eac", "\ud83d\ude00".repeat(63))) {
+            AuthSys user = new AuthSys(9, name, 1000, 100, List.of());
+            assertThat(AuthSys.of(user.toAuth())).isEqualTo(user);
+        }
+    }
+
+    /** Whatever bytes a name has, it is read, and can be written. */
+    @Property
+    void anyNameIsRead(@ForAll long seed) throws Exception {
+        Random random = new Random(seed);
+        byte[] name = new byte[random.nextInt(256)];
+        random.nextBytes(name);
+        ByteBuf body = Unpooled.buffer().writeInt(9).writeInt(name.length).writeBytes(name);
+        body.writeZero(-name.length & 3).writeInt(1000).writeInt(100).writeInt(0);
+        OpaqueAuth auth = OpaqueAuth.of(OpaqueAuth.AUTH_SYS, ByteBufUtil.getBytes(body));
+        AuthSys user = AuthSys.of(auth);
+        assertThat(user.uid()).isEqualTo(1000);
         assertThat(AuthSys.of(user.toAuth())).isEqualTo(user);
     }
 

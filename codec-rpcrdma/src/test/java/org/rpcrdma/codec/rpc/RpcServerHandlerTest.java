@@ -4,10 +4,14 @@ package org.rpcrdma.codec.rpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.buffer.AbstractByteBufAllocator;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerAdapter;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -26,6 +30,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.codec.RpcMessage;
+import org.rpcrdma.codec.ScarceMemory;
+import org.rpcrdma.codec.internal.CallAnsweredException;
+import org.rpcrdma.codec.internal.DroppedCallListener;
 import org.rpcrdma.codec.rpc.ReplyHeader.Status;
 
 /** RFC 5531, 9: each call that no procedure should see has its golden reply. */
@@ -280,23 +287,188 @@ class RpcServerHandlerTest {
         assertThat(other.isOpen()).isTrue();
     }
 
-    /** The duplicate request cache waits for the reply of each call that was delivered. */
+    /** For the header, and for what joins it with long results; the connection is ended. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void resultsWithoutMemoryForTheirReplyAreReleased(int buffers) {
+        ByteBuf results = Unpooled.buffer().writeZero(5000);
+        EmbeddedChannel other = answering(results);
+        ScarceMemory memory = new ScarceMemory(buffers);
+        other.config().setAllocator(memory);
+        ByteBuf call = hex(call(4, 1));
+        other.writeInbound(call);
+        assertThat(List.of(call.refCnt(), results.refCnt())).containsOnly(0);
+        assertThat(memory.isBack()).isTrue();
+        assertThat(other.isOpen()).isFalse();
+        assertThat(other.<Object>readOutbound()).isNull();
+    }
+
     @Test
-    void aCallIsExecutedThoughItsConnectionIsLostBeforeItsTurn() {
+    void resultsThatCannotBeJoinedWithTheirHeaderAreReleasedOnce() {
+        ByteBuf results = ScarceMemory.longest().retain();
+        EmbeddedChannel other = answering(results);
+        ByteBuf call = hex(call(4, 1));
+        other.writeInbound(call);
+        assertThat(results.refCnt()).isOne();
+        assertThat(call.refCnt()).isZero();
+        results.release();
+        ByteBuf reply = other.readOutbound();
+        assertThat(reply).isEqualTo(hex("00000007 00000001 00000000 00000000 00000000 00000005"));
+        reply.release();
+    }
+
+    private static EmbeddedChannel answering(ByteBuf results) {
+        return new EmbeddedChannel(
+                new RpcServerHandler(
+                        RpcProgram.builder(0x20000001)
+                                .procedure(4, 1, call -> call.reply(results))
+                                .build()));
+    }
+
+    static final class NoMemory extends AbstractByteBufAllocator {
+        @Override
+        public boolean isDirectBufferPooled() {
+            return false;
+        }
+
+        @Override
+        protected ByteBuf newHeapBuffer(int initialCapacity, int maxCapacity) {
+            throw new OutOfMemoryError("of the test");
+        }
+
+        @Override
+        protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
+            throw new OutOfMemoryError("of the test");
+        }
+
+        @Override
+        public CompositeByteBuf compositeHeapBuffer(int maxNumComponents) {
+            throw new OutOfMemoryError("of the test");
+        }
+
+        @Override
+        public CompositeByteBuf compositeDirectBuffer(int maxNumComponents) {
+            throw new OutOfMemoryError("of the test");
+        }
+    }
+
+    /** As the codec's, which is there when the pipeline is empty too. */
+    private static final class Dropped extends ChannelHandlerAdapter
+            implements DroppedCallListener {
+        private final List<Integer> xids = new ArrayList<>();
+
+        @Override
+        public boolean isSharable() {
+            return true;
+        }
+
+        @Override
+        public void callDropped(int xid) {
+            xids.add(xid);
+        }
+
+        @Override
+        public void handlerRemoved(ChannelHandlerContext ctx) {
+            ctx.pipeline().addLast(this);
+        }
+    }
+
+    /** Its caller would wait for ever, its place never be another call's, and a duplicate wait for its reply. */
+    @ParameterizedTest
+    @ValueSource(strings = {"fails", "finds no arguments", "is rejected", "is not there"})
+    void aCallWithoutMemoryForItsAnswerEndsTheConnection(String how) {
+        Queue<Runnable> tasks = new ArrayDeque<>();
+        RpcProgram failing =
+                RpcProgram.builder(0x20000001)
+                        .procedure(
+                                4,
+                                1,
+                                call -> {
+                                    if (how.equals("fails")) {
+                                        call.reply();
+                                    }
+                                    call.read(XdrReader::readInt);
+                                })
+                        .executor(
+                                task -> {
+                                    if (how.equals("is rejected")) {
+                                        throw new RejectedExecutionException();
+                                    }
+                                    tasks.add(task);
+                                })
+                        .build();
+        Dropped dropped = new Dropped();
+        EmbeddedChannel other = new EmbeddedChannel(dropped, new RpcServerHandler(failing));
+        other.config().setAllocator(new NoMemory());
+        ByteBuf call = hex(call(4, how.equals("is not there") ? 2 : 1));
+        other.writeInbound(call);
+        tasks.forEach(Runnable::run);
+        other.runPendingTasks();
+        assertThat(call.refCnt()).isZero();
+        assertThat(other.isOpen()).isFalse();
+        assertThat(other.<Object>readOutbound()).isNull();
+        assertThat(dropped.xids).containsExactly(7);
+    }
+
+    /** As the codec does it where the duplicate request cache waits for the replies of a lost connection. */
+    private static final class LateReplies extends ChannelHandlerAdapter {
+        @Override
+        public void handlerRemoved(ChannelHandlerContext ctx) {
+            ctx.pipeline().addLast(new ChannelOutboundHandlerAdapter());
+        }
+    }
+
+    /** Otherwise the queue of the executor has no bound: a client connects, calls and closes again and again. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallOfALostConnectionIsExecutedIfItsReplyIsAwaited(boolean isAwaited) {
         Queue<Runnable> tasks = new ArrayDeque<>();
         RpcProgram slow =
                 RpcProgram.builder(0x20000001)
                         .procedure(4, 3, waiting::add)
                         .executor(tasks::add)
                         .build();
-        EmbeddedChannel other = new EmbeddedChannel(new RpcServerHandler(slow));
-        other.writeInbound(hex(call(4, 3)));
+        EmbeddedChannel other =
+                new EmbeddedChannel(
+                        isAwaited ? new LateReplies() : new ChannelInboundHandlerAdapter(),
+                        new RpcServerHandler(slow));
+        ByteBuf begun = hex(call(4, 3));
+        ByteBuf queued = hex(call(4, 3));
+        other.writeInbound(begun, queued);
+        tasks.remove().run();
         other.close();
         other.runPendingTasks();
+        assertThat(begun.refCnt()).isEqualTo(1);
+        assertThat(queued.refCnt()).isEqualTo(isAwaited ? 1 : 0);
         tasks.remove().run();
-        assertThat(waiting).hasSize(1);
-        waiting.get(0).reply();
+        assertThat(waiting).hasSize(isAwaited ? 2 : 1);
+        waiting.forEach(RpcServerCall::reply);
         other.runPendingTasks();
+        assertThat(begun.refCnt() + queued.refCnt()).isZero();
+    }
+
+    /** Without memory for one more thread: the task is in the queue, and the call is answered. */
+    @Test
+    void aCallThatAFailedExecutorHasQueuedIsNotExecuted() {
+        Queue<Runnable> tasks = new ArrayDeque<>();
+        RpcProgram slow =
+                RpcProgram.builder(0x20000001)
+                        .procedure(4, 3, waiting::add)
+                        .executor(
+                                task -> {
+                                    tasks.add(task);
+                                    throw new OutOfMemoryError("of the test");
+                                })
+                        .build();
+        EmbeddedChannel other = new EmbeddedChannel(new RpcServerHandler(slow));
+        ByteBuf call = hex(call(4, 3));
+        other.writeInbound(call);
+        ByteBuf reply = other.readOutbound();
+        assertThat(reply).isEqualTo(hex("00000007 00000001 00000000 00000000 00000000 00000005"));
+        reply.release();
+        assertThat(call.refCnt()).isZero();
+        tasks.remove().run();
+        assertThat(waiting).isEmpty();
     }
 
     /** A reply that there is no memory to send ends the connection, so that its caller asks again. */
@@ -318,6 +490,59 @@ class RpcServerHandlerTest {
         other.writeInbound(hex(call(4, 0)));
         other.runPendingTasks();
         assertThat(other.isOpen()).isFalse();
+    }
+
+    /** Below the handler, as the codec does it: no write of a reply so far has ended its call. */
+    private static final class Refusing extends ChannelOutboundHandlerAdapter {
+        private final Queue<Throwable> causes = new ArrayDeque<>();
+
+        Refusing(Throwable... causes) {
+            this.causes.addAll(List.of(causes));
+        }
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            if (causes.isEmpty()) {
+                ctx.write(message, promise);
+            } else {
+                ReferenceCountUtil.release(message);
+                promise.setFailure(causes.remove());
+            }
+        }
+    }
+
+    /** The call has not ended by it: its caller would wait for ever, and over RDMA without the credit. */
+    @Test
+    void aReplyThatIsRefusedGivesWayToASystemError() {
+        EmbeddedChannel other =
+                new EmbeddedChannel(
+                        new Refusing(new IllegalArgumentException("of the test")),
+                        new RpcServerHandler(program));
+        other.writeInbound(hex(call(4, 0)));
+        other.runPendingTasks();
+        ByteBuf reply = other.readOutbound();
+        assertThat(reply).isEqualTo(hex("00000007 00000001 00000000 00000000 00000000 00000005"));
+        reply.release();
+        assertThat(other.isOpen()).isTrue();
+    }
+
+    private boolean isOpenAfter(Throwable secondCause) {
+        EmbeddedChannel other =
+                new EmbeddedChannel(
+                        new Refusing(new IllegalArgumentException("of the test"), secondCause),
+                        new RpcServerHandler(program));
+        other.writeInbound(hex(call(4, 0)));
+        other.runPendingTasks();
+        assertThat(other.<Object>readOutbound()).isNull();
+        return other.isOpen();
+    }
+
+    /** An answer of the codec itself is enough; without any the caller loses its connection. */
+    @Test
+    void aReplyThatIsRefusedTwiceEndsTheConnectionUnlessTheCallIsAnswered() {
+        assertThat(isOpenAfter(new CallAnsweredException(7))).isTrue();
+        assertThat(isOpenAfter(new IllegalArgumentException("of the test"))).isFalse();
+        assertThat(isOpenAfter(new IllegalStateException("of another handler"))).isFalse();
     }
 
     @Test

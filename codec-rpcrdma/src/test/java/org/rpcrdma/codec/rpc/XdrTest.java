@@ -11,6 +11,8 @@ import java.util.Random;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.codec.RpcMessage;
 
 /** RFC 4506: golden data, then any data, then any bytes. */
@@ -38,6 +40,18 @@ class XdrTest {
                 .writeFixedOpaque(new byte[] {1, 2, 3})
                 .write(value -> value.writeOpaque(Unpooled.EMPTY_BUFFER));
         assertThat(out).isEqualTo(hex(GOLDEN));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anItemWithoutMemoryForItsLengthIsReleased(boolean isInMessage) {
+        ByteBuf full = Unpooled.buffer(2, 2);
+        ByteBuf item = Unpooled.buffer().writeInt(1);
+        XdrWriter out = isInMessage ? XdrWriter.ofMessage(full) : new XdrWriter(full);
+        assertThatThrownBy(() -> out.writeItem(item)).isInstanceOf(IndexOutOfBoundsException.class);
+        assertThat(item.refCnt()).isZero();
+        assertThat(full.refCnt()).isOne();
+        full.release();
     }
 
     @Test

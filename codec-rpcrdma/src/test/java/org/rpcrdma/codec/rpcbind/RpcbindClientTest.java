@@ -68,6 +68,25 @@ class RpcbindClientTest {
         }
     }
 
+    @Test
+    void badEntriesOfTheListAreSkipped() throws Exception {
+        try (RpcbindServer server = new RpcbindServer()) {
+            RpcbindClient client = RpcbindClient.overStream(server.tcp());
+            server.put(NFS, 3, "rdma", "192.0.2.1.0.0");
+            server.put(NFS, 4, "rdma", "192.0.2.1.0.0");
+            server.put(NFS, 3, "rdma6", "::.78.81");
+            server.put(NFS, 5, "rdma", "no address");
+            assertThat(get(client.find(NFS, 3)))
+                    .containsExactly(new InetSocketAddress(NetUtil.LOCALHOST4, 20049));
+            assertThat(failure(client.find(NFS, 4)))
+                    .isInstanceOf(RpcbindException.class)
+                    .hasMessageContaining("192.0.2.1.0.0 (expected: a port)");
+            assertThat(failure(client.find(NFS, 5)))
+                    .isInstanceOf(RpcbindException.class)
+                    .hasMessageContaining("no address");
+        }
+    }
+
     /** RFC 1833, 2.1; RFC 5531, 9. */
     @Test
     void requestsAreThoseOfTheSpecification() throws Exception {

@@ -88,6 +88,15 @@ class RpcbindRegistrationTest {
     }
 
     @Test
+    void nothingStaysRegisteredWhenTheAnswerIsLost() throws Exception {
+        rpcbind.loseNextAnswerOfSet();
+        assertThat(RpcbindRegistration.register(client, server, NFS, 3, 4).await().cause())
+                .isInstanceOf(RpcbindException.class)
+                .hasMessageContaining("closed before the whole reply");
+        assertThat(rpcbind.registered()).isEmpty();
+    }
+
+    @Test
     void mistakesAreNamed() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RpcbindRegistration.register(client, server, NFS))

@@ -31,6 +31,7 @@ public final class RpcbindServer implements AutoCloseable {
     private final DatagramSocket udp =
             new DatagramSocket(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     private final Function<ByteBuf, List<byte[]>> script;
+    private volatile boolean losesSet;
     private final List<Socket> accepted = new CopyOnWriteArrayList<>();
 
     /** An rpcbind with the versions 3 and 4. */
@@ -86,6 +87,10 @@ public final class RpcbindServer implements AutoCloseable {
                 byte[] call = in.readNBytes(in.readInt() & 0x7FFFFFFF);
                 if (script == null) {
                     byte[] reply = answer(Unpooled.wrappedBuffer(call));
+                    if (losesSet && call[23] == 1) {
+                        losesSet = false;
+                        return;
+                    }
                     // Two fragments, which a requester has to join.
                     ByteBuf out = Unpooled.buffer().writeInt(8).writeBytes(reply, 0, 8);
                     out.writeInt(0x80000000 | reply.length - 8);
@@ -119,6 +124,11 @@ public final class RpcbindServer implements AutoCloseable {
         } catch (IOException e) {
             // closed
         }
+    }
+
+    /** The next registration is done, and its answer is lost. */
+    void loseNextAnswerOfSet() {
+        losesSet = true;
     }
 
     private byte[] answer(ByteBuf call) {

@@ -16,8 +16,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import javax.tools.Diagnostic;
 import javax.tools.JavaCompiler;
 import javax.tools.StandardJavaFileManager;
+import javax.tools.StandardLocation;
 import javax.tools.ToolProvider;
 
 /**
@@ -44,6 +46,24 @@ record PlantedBug(String name, String text) {
     private static final Pattern SIMULATION = Pattern.compile("simulation (\\w+)");
 
     private static final Pattern SEED = Pattern.compile("(?m)^seed (\\d+)$");
+
+    private static final JavaCompiler COMPILER = ToolProvider.getSystemJavaCompiler();
+
+    /** One for all defects: it keeps the jars open, of which there are many. */
+    private static final StandardJavaFileManager FILES =
+            COMPILER.getStandardFileManager(null, null, null);
+
+    static {
+        try {
+            FILES.setLocation(
+                    StandardLocation.CLASS_PATH,
+                    Stream.of(System.getProperty("java.class.path").split(File.pathSeparator, -1))
+                            .map(File::new)
+                            .toList());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
 
     static PlantedBug of(Path file) {
         try {
@@ -136,33 +156,22 @@ record PlantedBug(String name, String text) {
         if (edited.isEmpty()) {
             throw new AssertionError(name + " edits nothing");
         }
-        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        try (StandardJavaFileManager files = compiler.getStandardFileManager(null, null, null)) {
-            List<String> options =
-                    List.of(
-                            "-proc:none",
-                            "-nowarn",
-                            "-classpath",
-                            System.getProperty("java.class.path"),
-                            "-d",
-                            scratch.toString());
-            boolean isCompiled =
-                    compiler.getTask(
-                                    null,
-                                    files,
-                                    problem -> {
-                                        if (problem.getKind()
-                                                == javax.tools.Diagnostic.Kind.ERROR) {
-                                            throw new AssertionError(name + ": " + problem);
-                                        }
-                                    },
-                                    options,
-                                    null,
-                                    files.getJavaFileObjectsFromPaths(edited))
-                            .call();
-            if (!isCompiled) {
-                throw new AssertionError(name + " is not compiled");
-            }
+        FILES.setLocationFromPaths(StandardLocation.CLASS_OUTPUT, List.of(scratch));
+        boolean isCompiled =
+                COMPILER.getTask(
+                                null,
+                                FILES,
+                                problem -> {
+                                    if (problem.getKind() == Diagnostic.Kind.ERROR) {
+                                        throw new AssertionError(name + ": " + problem);
+                                    }
+                                },
+                                List.of("-proc:none", "-nowarn"),
+                                null,
+                                FILES.getJavaFileObjectsFromPaths(edited))
+                        .call();
+        if (!isCompiled) {
+            throw new AssertionError(name + " is not compiled");
         }
     }
 

@@ -66,6 +66,7 @@ final class SimulatedHost {
     private boolean isTaken;
 
     private int failures;
+    private int refusals;
     private Channel unflushed;
     private final Consumer<Channel> lookForUnflushed = this::lookForUnflushed;
 
@@ -124,6 +125,7 @@ final class SimulatedHost {
                 at,
                 only,
                 step -> {
+                    refusals++;
                     network.note(name + " refuses " + step);
                     throw new IllegalStateException("the device refuses " + step);
                 });
@@ -191,6 +193,11 @@ final class SimulatedHost {
     /** How often memory was exhausted. */
     int failures() {
         return failures;
+    }
+
+    /** How often the device has refused something. */
+    int refusals() {
+        return refusals;
     }
 
     /** Refuses nothing any more. */

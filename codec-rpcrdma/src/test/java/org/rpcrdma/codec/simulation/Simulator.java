@@ -55,6 +55,12 @@ public final class Simulator {
         return verdict(network, () -> new StreamSimulation(network).run());
     }
 
+    /** {@return what becomes of the history of byte streams on hosts that fail with a seed} */
+    public static Verdict runFailingStreams(long seed) {
+        SimulatedNetwork network = new SimulatedNetwork(seed, false);
+        return verdict(network, () -> FailingHosts.OfStreams.run(network));
+    }
+
     /** {@return what becomes of the history of message channels without a codec with a seed} */
     public static Verdict runMessages(long seed) {
         SimulatedNetwork network = new SimulatedNetwork(seed, false);
@@ -119,7 +125,7 @@ public final class Simulator {
     /**
      * Runs histories of one kind until one fails.
      *
-     * @param kind {@code world}, {@code stream} or {@code message}
+     * @param kind {@code world}, {@code stream}, {@code message} or {@code failing}
      * @param first seed
      * @param count of the seeds
      * @return the seed and what is wrong; {@code null} when each history is right
@@ -130,6 +136,7 @@ public final class Simulator {
                     switch (kind) {
                         case "stream" -> runStreams(seed);
                         case "message" -> runMessages(seed);
+                        case "failing" -> runFailingStreams(seed);
                         default -> run(seed);
                     };
             if (verdict.failure() != null) {
