@@ -154,7 +154,7 @@ finish_guest() {
 # report LOG: the checks in the output of a guest or a program.
 report() {
     local line
-    while IFS= read -r line; do result "$line"; done < <(grep -aE '^(ok|FAIL) ' "$1")
+    while IFS= read -r line; do result "$line"; done < <(grep -aE '^(ok|FAIL|NOTE) ' "$1")
 }
 
 # soft_iwarp_erred ATTEMPT: soft-iWARP of Linux 6.1 has defects that no peer can avoid (docs/software-rnic.md). True when one of

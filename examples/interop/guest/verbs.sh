@@ -1,6 +1,6 @@
 # This project on native verbs: the provider PROVIDER in the guest, on soft-iWARP or on soft-RoCE. The jar is /job/rpcrdma.jar, the
 # native part of DiSNI /job/libdisni.so, a Java for ffm in /job/jdk; DEVICE is siw or rxe, HOST_PORT an NFS server of the host on its
-# software RNIC. /job/interop.jar has programs that talk with those of rdma-core and perftest; /job/cases says which of perftest.
+# software RNIC. /job/interop.jar has the worker, and programs that talk with those of rdma-core and perftest; /job/cases says which of perftest.
 . /job/env
 . /job/guest/check.sh
 modprobe rdma_rxe
@@ -26,16 +26,58 @@ exec_java() {
     cd /job && . guest/java.sh && exec "${java[@]}" "${options[@]}" -jar rpcrdma.jar "$@"
 }
 
-run() { (exec_java "$@"); }
+# run COMMAND...: a command in the worker's JVM. The first connection of a server that has just begun may take longer here than the time
+# that a command gives it: then it is begun again, and a note says so.
+run() {
+    local log status
+    log=$(mktemp /out/run.XXXXXX)
+    for _ in 1 2 3; do
+        ran "$log" "$@" && break
+        grep -q 'cannot connect to .*\(no answer within\|timed out\)' "$log" || break
+        echo "$DEVICE: $1: $(tail -1 "$log")" >>/out/notes
+    done
+    status=$(cat "$log.status")
+    cat "$log"
+    return "$status"
+}
+
+# ran FILE COMMAND...: once; what it prints is in FILE, its exit status in FILE.status.
+ran() {
+    rm -f "$1" "$1.status"
+    echo "$*" >/tmp/commands
+    wait_until 600 eval "[ -f $1.status ] || not_alive $worker"
+    [ -f "$1.status" ] || { echo "the worker has ended, or does not answer" | tee "$1" && echo 1 >"$1.status"; }
+    [ "$(cat "$1.status")" = 0 ]
+}
+
+# A JVM takes long to begin here, so one runs the commands that need none of their own.
+begin_worker() {
+    mkfifo /tmp/commands
+    exec 8<>/tmp/commands # open at both ends, so that nobody waits and nobody sees an end
+    (program org.rpcrdma.examples.CommandWorker) </tmp/commands >/out/worker.log 2>&1 &
+    worker=$!
+}
+
+end_worker() {
+    echo >/tmp/commands
+    wait_until 120 not_alive $worker && ! grep -q 'LEAK:\|Exception' /out/worker.log && ! grep -q 'LEAK:' /out/run.* && return 0
+    cat /out/worker.log
+    grep 'LEAK:' /out/run.*
+    return 1
+}
 
 # program CLASS [ARGUMENT...]: of interop.jar, in the place of the shell, with program_options.
 program_options=
 program() {
-    local class=org.rpcrdma.examples.interop.$1
+    local class=$1
     shift
+    [[ $class = *.* ]] || class=org.rpcrdma.examples.interop.$class
     cd /job && . guest/java.sh
     options+=($program_options --enable-native-access=ALL-UNNAMED -Dorg.rpcrdma.provider=$PROVIDER)
     [ $DEVICE = siw ] || options+=(-Drpcrdma.interop.iwarp=false)
+    # What the jar's manifest says where it is begun by itself.
+    [ $PROVIDER = ffm ] || options+=(--add-exports java.base/sun.nio.ch=ALL-UNNAMED --add-opens java.base/sun.nio.ch=ALL-UNNAMED
+        --add-opens java.base/java.io=ALL-UNNAMED --add-opens java.base/java.nio=ALL-UNNAMED --add-opens java.base/jdk.internal.misc=ALL-UNNAMED)
     exec "${java[@]}" "${options[@]}" -cp rpcrdma.jar:interop.jar "$class" "$@"
 }
 
@@ -172,7 +214,6 @@ writers() {
     rm $m/writer*
 }
 
-# A Java takes long to begin here: each check that begins one has something of its own to show.
 on_device() {
     check "$1: serve-nfs" serve
     check "$1: nfs ls" run nfs ls --device $PROVIDER nfs://$own:20049/
@@ -187,23 +228,31 @@ on_device() {
         check "siw: a refused connection is told at once" refused
     fi
     check "$1: demo" run demo --device $PROVIDER --host $own --size 2000001
+    check "$1: the worker ends" end_worker
     if [ $PROVIDER = ffm ]; then removal "$1"; fi
     check "$1: SIGTERM ends the server" stop
     if [ $PROVIDER = ffm ]; then check "$1: the device is removed: nobody holds it" wait_until 120 not_alive $deleting; fi
 }
 
-connected() { rdma resource show qp | grep 'type RC' | grep -q 'state RTS'; }
+# soft-iWARP does not tell the state of its queue pairs: 4E51 is the server's port.
+connected() {
+    case $DEVICE in
+    siw) grep -q ':4E51 01 ' /proc/net/tcp ;;
+    rxe) rdma resource show qp | grep 'type RC' | grep -q 'state RTS' ;;
+    esac
+}
 
 # The device goes while a client calls the server: both hear of it, and neither keeps it from going.
 removal() {
-    local pinging i status=none
-    for i in 1 2 3; do # a machine that emulates may need more time to connect than a command gives
-        (exec_java ping $own:20049 --device $PROVIDER -c 1000000000 --timeout 30 >/out/removal.log 2>&1) &
+    local pinging i status=none calls=no
+    for i in {1..5}; do # a machine that emulates may need more time to connect than a command gives
+        (exec_java ping $own:20049 --device $PROVIDER -c 1000000000 --timeout 10 >/out/removal.log 2>&1) &
         pinging=$!
         wait_until 120 eval "connected || not_alive $pinging"
         sleep 5
-        kill -0 $pinging 2>/dev/null && break
+        kill -0 $pinging 2>/dev/null && calls=yes && break
     done
+    [ $calls = yes ] || echo "$1: no client could connect in time to lose its device" >>/out/notes
     rdma link delete "$1"0 &
     deleting=$!
     check "$1: the device is removed: a client hears of it" ends $pinging
@@ -253,13 +302,19 @@ latency() {
 
 # lasts COUNT PORT: nanoseconds of the client of ib_send_lat.
 lasts() {
-    local begun ended client
+    local begun ended client said status
     timeout 300 ib_send_lat -d ${DEVICE}0 -R -F -s 64 -n "$1" -p "$2" >>/out/latency.log 2>&1 &
     client=$!
-    sleep 2
-    begun=$(date +%s%N)
-    timeout 300 ib_send_lat -d ${DEVICE}0 -R -F -s 64 -n "$1" -p "$2" $own >>/out/latency.log 2>&1 || return 1
-    ended=$(date +%s%N)
+    for _ in $(seq 60); do # until the server listens
+        begun=$(date +%s%N)
+        said=$(timeout 300 ib_send_lat -d ${DEVICE}0 -R -F -s 64 -n "$1" -p "$2" $own 2>&1)
+        status=$?
+        ended=$(date +%s%N)
+        [ $status != 0 ] && [[ $said = *"Failed to connect RDMA CM events"* ]] || break
+        sleep 1
+    done
+    echo "$said" >>/out/latency.log
+    [ $status = 0 ] || return 1
     wait $client
     echo $((ended - begun))
 }
@@ -290,7 +345,8 @@ windows() {
     pkill rpcbind
 }
 
-if [ -f /job/interop.jar ]; then
+begin_worker
+if [ $PROVIDER = ffm ]; then
     ip -6 addr add fd00::15/64 dev eth0 nodad
     check "$DEVICE: verify-device" verified $own
     [ $DEVICE = siw ] || check "$DEVICE: verify-device by IPv6" verified fd00::15 # the addresses' code is the same, and quicker here
@@ -299,6 +355,7 @@ if [ -f /job/interop.jar ]; then
     [ $DEVICE = siw ] || windows
 fi
 on_device "$DEVICE"
+sed 's/^/NOTE /' /out/notes 2>/dev/null
 dmesg >/out/dmesg
 check "the kernel log is quiet" kernel_log_is_quiet
 echo DONE

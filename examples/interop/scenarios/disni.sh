@@ -6,6 +6,7 @@ else
     mkdir -p "$work/job" "$work/export"
     cp "$root/examples/target/rpcrdma.jar" "$work/job/"
     cp "$RPCRDMA_LIBDISNI" "$work/job/libdisni.so"
+    "${JAVA_HOME:+$JAVA_HOME/bin/}jar" cf "$work/job/interop.jar" -C "$root/examples/target/test-classes" org
     if start_server "$work/export"; then
         guest_port=$(free_port 21049)
         start_guest verbs PROVIDER=disni DEVICE=siw "HOST_PORT=$port" -- --timeout 2400 --memory 2048 --forward "$guest_port:20049"

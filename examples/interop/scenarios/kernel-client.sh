@@ -7,7 +7,7 @@ for i in $(seq -w 1000); do echo "name-$i-$(printf 'x%.0s' {1..200})"; done >"$w
 digests "$export_dir/sizes" >"$work/job/sizes.sha256"
 
 pings_in_version_2() {
-    client ping "127.0.0.1:$port" --highest-version 2 | grep -E '^RPC-over-RDMA +version 2$'
+    client ping "127.0.0.1:$port" --highest-version 2 --timeout 60 | grep -E '^RPC-over-RDMA +version 2$'
 }
 
 # The server speaks both versions at once; the kernel is served in version 1 as ever.

@@ -50,7 +50,7 @@ if guest_says READY; then
     probe ServerProbe "$port" "$mount_port" /export
     stop_capture # what follows is malformed on purpose
     probe BadCalls "$port"
-    check "ping answers after the bad calls" client ping "127.0.0.1:$port" -c 10
+    check "ping answers after the bad calls" client ping "127.0.0.1:$port" -c 10 --timeout 60
     tell stop
 fi
 finish_guest

@@ -8,7 +8,7 @@ jcmd() { "$(dirname "$(readlink "/proc/$server_pid/exe")")/jcmd" "$@"; } # of th
 live_heap() { jcmd "$server_pid" GC.class_histogram 2>/dev/null | awk '$1 == "Total" { print int($3 / 1024) }'; } # collects first
 collect() { jcmd "$server_pid" GC.run >/dev/null 2>&1; }
 descriptors_at_most() { [ "$(descriptors)" -le "$1" ]; }
-pings() { timeout 60 "$root/rpcrdma" ping "127.0.0.1:$port" -c 3; }
+pings() { client ping "127.0.0.1:$port" -c 3 --timeout 60; }
 
 # settled: the number of descriptors has not changed for three seconds.
 settled() {

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -15,7 +17,24 @@ class ClientPageTest {
 
     private static final int OF_VIRTUAL_THREADS = 21;
 
+    /** All clients have the same server, which compiles itself first. */
+    @TempDir private static Path serversDirectory;
+
+    private static String port;
+    private static Process server;
+
     @TempDir private Path directory;
+
+    @BeforeAll
+    static void startServer() throws Exception {
+        port = PrintedPrograms.freePort();
+        server = new PrintedPrograms("README.md", serversDirectory).startServer("Server", port);
+    }
+
+    @AfterAll
+    static void stopServer() throws Exception {
+        server.destroyForcibly().waitFor();
+    }
 
     @ParameterizedTest
     @CsvSource({
@@ -30,20 +49,13 @@ class ClientPageTest {
                 .isLessThanOrEqualTo(mostLines);
         assertThat(java).isLessThanOrEqualTo(OF_VIRTUAL_THREADS);
         assumeTrue(Runtime.version().feature() >= java);
-        String port = PrintedPrograms.freePort();
-        Process server = new PrintedPrograms("README.md", directory).startServer("Server", port);
+        Process client = page.process(name, port).start();
         try {
-            Process client = page.process(name, port).start();
-            try {
-                assertThat(client.waitFor(PrintedPrograms.PATIENCE_SECONDS, TimeUnit.SECONDS))
-                        .isTrue();
-                assertThat(page.output(name)).isEqualTo(lines.replace(',', '\n') + '\n');
-                assertThat(client.exitValue()).isZero();
-            } finally {
-                client.destroyForcibly();
-            }
+            assertThat(client.waitFor(PrintedPrograms.PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(page.output(name)).isEqualTo(lines.replace(',', '\n') + '\n');
+            assertThat(client.exitValue()).isZero();
         } finally {
-            server.destroyForcibly();
+            client.destroyForcibly();
         }
     }
 }

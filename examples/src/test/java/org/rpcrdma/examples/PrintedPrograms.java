@@ -49,6 +49,9 @@ final class PrintedPrograms {
         List<String> command =
                 List.of(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        // It compiles the program first, and is over before the optimizing
+                        // compiler pays.
+                        "-XX:TieredStopAtLevel=1",
                         "-cp",
                         System.getProperty("java.class.path"),
                         program.toString(),

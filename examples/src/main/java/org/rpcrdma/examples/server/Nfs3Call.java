@@ -41,8 +41,11 @@ final class Nfs3Call implements AutoCloseable {
         return in.readString(PATH_MAX);
     }
 
-    /** Memory for data of a reply, once; released with the call. */
+    /** Memory for data of a reply, in the place of earlier memory; released with the call. */
     ByteBuf newData(int bytes) {
+        ByteBuf earlier = data;
+        data = Unpooled.EMPTY_BUFFER;
+        earlier.release();
         data = allocator.directBuffer(bytes);
         return data;
     }

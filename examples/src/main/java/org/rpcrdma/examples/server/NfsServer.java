@@ -31,6 +31,7 @@ import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.RpcRdmaMetrics;
 import org.rpcrdma.codec.metrics.RdmaMeterBinder;
 import org.rpcrdma.codec.metrics.RpcRdmaMeterBinder;
+import org.rpcrdma.codec.rpc.OutstandingCallLimitHandler;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
 import org.rpcrdma.codec.rpc.RpcServerHandler;
 import org.rpcrdma.examples.common.Shutdown;
@@ -43,6 +44,9 @@ import org.rpcrdma.examples.export.FileLocks;
  * codec are other ones; the programs and their threads are the same objects.
  */
 public final class NfsServer implements AutoCloseable {
+
+    /** Calls of a connection over TCP at a time: with their arguments and replies some 8 MiB. */
+    static final int TCP_CALLS_MAX = 4;
 
     private static final int REMEMBERED_CALLS = 4096;
 
@@ -185,7 +189,11 @@ public final class NfsServer implements AutoCloseable {
 
     /** What TCP has where RDMA has its codec, with the bounds that RDMA has by itself. */
     static void addFraming(ChannelPipeline pipeline, ConnectionLimit connections) {
-        pipeline.addLast(connections, new RecordMarkingHandler(), new CallLimit(connections));
+        pipeline.addLast(
+                connections,
+                new RecordMarkingHandler(),
+                new ConnectionUseHandler(connections),
+                new OutstandingCallLimitHandler(TCP_CALLS_MAX));
     }
 
     private InetSocketAddress bind(ServerBootstrap bootstrap, InetSocketAddress address)
