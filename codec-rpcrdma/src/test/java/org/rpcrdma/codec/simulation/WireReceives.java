@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec.simulation;
 
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.rpcrdma.codec.fault.FaultQueuePair;
@@ -10,8 +12,8 @@ import org.rpcrdma.codec.wire.TransportHeader;
 /**
  * Compares the grants of a responder on one connection with its receives (RFC 8166, 3.3.1). A pull completion needs a
  * receive and is not answered: one beside the grant for each reply that is to be pulled where completions are outside
- * of it. Where they are within it, a requester sends one call beside completions alone, whatever was granted (reliable
- * reply draft, 4.1 and 5.2.3).
+ * of it. Where they are within it, a requester counts a completion until the reply to a later call proves that it has
+ * come, and sends one call beside completions alone, whatever was granted (reliable reply draft, 4.1 and 5.2.3).
  */
 final class WireReceives implements FaultQueuePair.ReceiveWatcher, FaultQueuePair.SendWatcher {
 
@@ -23,6 +25,12 @@ final class WireReceives implements FaultQueuePair.ReceiveWatcher, FaultQueuePai
     private final Set<Integer> pulled = new HashSet<>();
 
     private int completions;
+
+    /** Completions that came before each call that is not answered, by its XID. */
+    private final Map<Integer, Integer> before = new HashMap<>();
+
+    /** Completions of which the requester knows by a reply that they have come. */
+    private int proved;
 
     private WireReceives(FaultQueuePair queuePair, boolean areOutside, Consumer<String> wrong) {
         this.queuePair = queuePair;
@@ -47,6 +55,8 @@ final class WireReceives implements FaultQueuePair.ReceiveWatcher, FaultQueuePai
         if (procedure == TransportHeader.RDMA_DONE) {
             pulled.remove(xid);
             completions++;
+        } else {
+            before.put(xid, completions);
         }
     }
 
@@ -62,8 +72,12 @@ final class WireReceives implements FaultQueuePair.ReceiveWatcher, FaultQueuePai
         if (areOutside) {
             most = credits + pulled.size();
         }
+        Integer provedNow = before.remove(xid);
+        if (provedNow != null) {
+            proved = Math.max(proved, provedNow);
+        }
         // A completion that has come is not answered.
-        int receives = covered - completions;
+        int receives = covered - (areOutside ? completions : proved);
         if (most > receives) {
             wrong.accept(
                     "grants "
