@@ -15,6 +15,7 @@ import java.nio.file.StandardOpenOption;
 import java.security.DigestInputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -49,6 +50,8 @@ final class DemoCommand implements Callable<Integer> {
 
     @Mixin private Capture capture;
 
+    @Mixin private ConnectTimeout connectTimeout;
+
     @Mixin
     @SuppressWarnings("UnusedVariable") // picocli needs the field
     private Device device;
@@ -81,6 +84,7 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
+        Duration limit = connectTimeout.checked();
         Path source =
                 file != null ? file : Path.of(System.getProperty("java.home"), "lib", "modules");
         if (!Files.exists(source)) {
@@ -99,12 +103,12 @@ final class DemoCommand implements Callable<Integer> {
             length = size;
         }
         try (TemporaryDirectory directory = new TemporaryDirectory("rpcrdma-demo")) {
-            run(source, length, directory.path());
+            run(source, length, directory.path(), limit);
         }
         return 0;
     }
 
-    private void run(Path source, long length, Path directory) throws IOException {
+    private void run(Path source, long length, Path directory, Duration limit) throws IOException {
         Path exported = Files.createDirectory(directory.resolve("export"));
         Path original = directory.resolve("original");
         Path returned = directory.resolve("returned");
@@ -119,7 +123,8 @@ final class DemoCommand implements Callable<Integer> {
             InetSocketAddress nfsAddress = server.serveNfsOverRdma(local, RpcRdmaConfig.defaults());
             InetSocketAddress mountAddress = server.serveMountOverTcp(local);
             try (NfsSession session =
-                    NfsSession.open(nfsAddress, config, mountAddress, LocalUser.credential())) {
+                    NfsSession.open(
+                            nfsAddress, config, mountAddress, LocalUser.credential(), limit)) {
                 // The server has counters of its own: those of the client tell both sides' story.
                 DemoTable table = new DemoTable(session.nfs().connection().metrics());
                 long start = System.nanoTime();

@@ -19,6 +19,8 @@ final class NfsConnection {
 
     @Mixin private ConnectionOptions connectionOptions;
 
+    @Mixin private ConnectTimeout connectTimeout;
+
     @Option(
             names = "--mount-port",
             defaultValue = "20048",
@@ -43,7 +45,12 @@ final class NfsConnection {
         Check.port(spec, "--mount-port", mountPort);
         InetSocketAddress mount = new InetSocketAddress(url.server().getHostString(), mountPort);
         try (NfsSession session =
-                NfsSession.open(url.server(), config(), mount, LocalUser.credential())) {
+                NfsSession.open(
+                        url.server(),
+                        config(),
+                        mount,
+                        LocalUser.credential(),
+                        connectTimeout.checked())) {
             if (reliableReplies) {
                 session.nfs().directoryBytes(ReliableReplies.RESULTS_MAX);
             }

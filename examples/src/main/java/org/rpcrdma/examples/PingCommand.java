@@ -40,6 +40,8 @@ final class PingCommand implements Callable<Integer> {
 
     @Mixin private ConnectionOptions connectionOptions;
 
+    @Mixin private ConnectTimeout connectTimeout;
+
     // The standard options, but for the long name of one, which is the program's version here.
     @Option(
             names = {"-h", "--help"},
@@ -97,7 +99,7 @@ final class PingCommand implements Callable<Integer> {
         Check.range(spec, "--program", program, 0, UNSIGNED_MAX);
         Check.range(spec, "--version", version, 0, UNSIGNED_MAX);
         RpcRdmaConfig config = connectionOptions.applyTo(RpcRdmaConfig.builder()).build();
-        try (RpcConnection client = RpcConnection.rdma(server, config)) {
+        try (RpcConnection client = RpcConnection.rdma(server, config, connectTimeout.checked())) {
             callNull(client, Duration.ofSeconds(Math.max(timeout, LEAST_FIRST_SECONDS)));
             Histogram latency = new Histogram(HIGHEST_NANOS, 3);
             for (int i = 0; i < count; i++) {

@@ -53,15 +53,30 @@ public final class NfsSession implements AutoCloseable {
             InetSocketAddress mountServer,
             OpaqueAuth credential)
             throws IOException {
+        return open(nfsServer, config, mountServer, credential, RpcConnection.CONNECT_TIMEOUT);
+    }
+
+    /**
+     * NFS over RDMA, and MOUNT over TCP.
+     *
+     * @param connectTimeout for each of the two connections
+     */
+    public static NfsSession open(
+            InetSocketAddress nfsServer,
+            RpcRdmaConfig config,
+            InetSocketAddress mountServer,
+            OpaqueAuth credential,
+            Duration connectTimeout)
+            throws IOException {
         RpcConnection mountRpc;
         try {
-            mountRpc = RpcConnection.tcp(mountServer);
+            mountRpc = RpcConnection.tcp(mountServer, connectTimeout);
         } catch (IOException e) {
             throw new IOException("MOUNT over TCP: " + e.getMessage(), e);
         }
         RpcConnection nfsRpc;
         try {
-            nfsRpc = RpcConnection.rdma(nfsServer, config);
+            nfsRpc = RpcConnection.rdma(nfsServer, config, connectTimeout);
         } catch (IOException | RuntimeException e) {
             mountRpc.close();
             throw e;

@@ -31,7 +31,8 @@ import org.rpcrdma.codec.rpc.RpcTransport;
 /** A server that calls go to, over RDMA or TCP; tells in words for a person why there is no answer. */
 public final class RpcConnection implements AutoCloseable {
 
-    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
+    /** How long a connection may take to open, where nobody says it. */
+    public static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
 
     /** Somebody waits at a terminal: a server that comes back within some seconds is waited for, and no longer. */
     private static final Duration LEAST_BACK_OFF = Duration.ofMillis(250);
@@ -53,28 +54,41 @@ public final class RpcConnection implements AutoCloseable {
         this.transport = transport;
     }
 
+    /** Connects over RDMA, within {@link #CONNECT_TIMEOUT}. */
+    public static RpcConnection rdma(InetSocketAddress server, RpcRdmaConfig config)
+            throws IOException {
+        return rdma(server, config, CONNECT_TIMEOUT);
+    }
+
     /**
      * Connects over RDMA, and waits for it. Connects again after a loss.
      *
+     * @param connectTimeout for each attempt
      * @throws IOException if there is nobody or no answer
      */
-    public static RpcConnection rdma(InetSocketAddress server, RpcRdmaConfig config)
+    public static RpcConnection rdma(
+            InetSocketAddress server, RpcRdmaConfig config, Duration connectTimeout)
             throws IOException {
         requireResolved(server);
         RdmaEventLoopGroup loops = new RdmaEventLoopGroup(1);
         RpcRdmaClient client =
                 RpcRdmaClient.builder(loops, server)
                         .config(config)
-                        .connectTimeout(CONNECT_TIMEOUT)
+                        .connectTimeout(connectTimeout)
                         .backOff(LEAST_BACK_OFF, MOST_BACK_OFF)
                         .build();
         RpcConnection made = new RpcConnection(server, loops, client);
         Throwable failure = Waits.failure(client.connect());
         if (failure != null) {
             made.close();
-            throw cannotConnect(server, failure);
+            throw cannotConnect(server, failure, connectTimeout);
         }
         return made;
+    }
+
+    /** Connects over TCP, within {@link #CONNECT_TIMEOUT}. */
+    public static RpcConnection tcp(InetSocketAddress server) throws IOException {
+        return tcp(server, CONNECT_TIMEOUT);
     }
 
     /**
@@ -82,7 +96,8 @@ public final class RpcConnection implements AutoCloseable {
      *
      * @throws IOException if there is nobody or no answer
      */
-    public static RpcConnection tcp(InetSocketAddress server) throws IOException {
+    public static RpcConnection tcp(InetSocketAddress server, Duration connectTimeout)
+            throws IOException {
         requireResolved(server);
         EventLoopGroup loops = new NioEventLoopGroup(1, new DefaultThreadFactory("rpc-tcp", true));
         Bootstrap bootstrap =
@@ -92,12 +107,12 @@ public final class RpcConnection implements AutoCloseable {
                         .option(ChannelOption.TCP_NODELAY, true)
                         .option(
                                 ChannelOption.CONNECT_TIMEOUT_MILLIS,
-                                (int) CONNECT_TIMEOUT.toMillis());
+                                (int) connectTimeout.toMillis());
         RpcFuture<StreamRpcTransport> connected = StreamRpcTransport.connect(bootstrap, server);
         Throwable failure = Waits.failure(connected);
         if (failure != null) {
             Shutdown.of(loops);
-            throw cannotConnect(server, failure);
+            throw cannotConnect(server, failure, connectTimeout);
         }
         return new RpcConnection(server, loops, connected.getNow());
     }
@@ -178,9 +193,10 @@ public final class RpcConnection implements AutoCloseable {
         }
     }
 
-    private static IOException cannotConnect(InetSocketAddress server, Throwable cause) {
+    private static IOException cannotConnect(
+            InetSocketAddress server, Throwable cause, Duration limit) {
         String name = server.getHostString() + ":" + server.getPort();
-        String reason = reason(cause);
+        String reason = reason(cause, limit);
         // The transport names the address of what it has connected to, and Netty puts it behind
         // that once more.
         String port = ":" + server.getPort();
@@ -193,9 +209,9 @@ public final class RpcConnection implements AutoCloseable {
                 isNamed ? reason : "cannot connect to " + name + ": " + reason, cause);
     }
 
-    private static String reason(Throwable cause) {
+    private static String reason(Throwable cause, Duration limit) {
         if (cause instanceof ConnectTimeoutException) {
-            return "no answer within " + CONNECT_TIMEOUT.toMillis() + " ms";
+            return "no answer within " + limit.toMillis() + " ms";
         }
         String said = String.valueOf(cause.getMessage());
         // What somebody has accepted, and is no RDMA peer, the transport has a better word for.
