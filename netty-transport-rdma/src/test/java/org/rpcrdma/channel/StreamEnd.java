@@ -42,6 +42,7 @@ public final class StreamEnd extends SimulatedEnd<StreamEnd> {
     private final List<ByteBuf> buffers = new ArrayList<>();
 
     private long written;
+    private long flushed;
     private long received;
 
     /** Position behind the last byte whose promise, and all before it, have succeeded. */
@@ -196,6 +197,7 @@ public final class StreamEnd extends SimulatedEnd<StreamEnd> {
 
     /** Flushes what was written. */
     public void flush() {
+        flushed = written;
         channel.flush();
     }
 
@@ -279,6 +281,11 @@ public final class StreamEnd extends SimulatedEnd<StreamEnd> {
     @Override
     public boolean hasAll() {
         return received == peer.written && hasSeenEnd;
+    }
+
+    /** {@return whether all that the peer has flushed has arrived} */
+    boolean hasFlushed() {
+        return received >= peer.flushed;
     }
 
     /** {@return whether it or its peer has closed instead of shutting its output down} */

@@ -48,6 +48,10 @@ public final class StreamSimulation extends PairSimulation<StreamEnd> {
         options.set(RdmaChannelOption.RECEIVE_DEPTH, 16 << random.nextInt(5));
         options.set(ChannelOption.SO_RCVBUF, 1024 << random.nextInt(9));
         options.set(ChannelOption.SO_SNDBUF, 1024 << random.nextInt(9));
+        if (hosts != null) {
+            // Its messages would have a stream go on that would wait for ever without them.
+            options.set(RdmaChannelOption.KEEP_ALIVE_SECONDS, 3600);
+        }
     }
 
     @Override
@@ -96,6 +100,16 @@ public final class StreamSimulation extends PairSimulation<StreamEnd> {
         hosts.recover();
         expect("all connects end", () -> tried.stream().allMatch(ChannelFuture::isDone));
         pair(all);
+        if (isComplete()) {
+            all.forEach(end -> end.setReading(true));
+            expectFlushed(all);
+            // Those that nobody has written to yet, too.
+            all.stream()
+                    .filter(end -> end.isPaired() && end.isActive())
+                    .forEach(end -> end.write(1));
+            all.forEach(StreamEnd::flush);
+            expectFlushed(all);
+        }
         if (isComplete() && tried.stream().anyMatch(StreamSimulation::isGone)) {
             throw new AssertionError("a connection has succeeded, and is not open any more");
         }
@@ -115,6 +129,12 @@ public final class StreamSimulation extends PairSimulation<StreamEnd> {
                     () -> late.hasAll() && late.peer().hasAll() && late.isSettled());
             late.checkPromises();
         }
+    }
+
+    private void expectFlushed(List<StreamEnd> all) {
+        expect(
+                "what was flushed arrives without another flush",
+                () -> all.stream().allMatch(end -> !end.isPaired() || end.hasFlushed()));
     }
 
     private static boolean isGone(ChannelFuture connected) {

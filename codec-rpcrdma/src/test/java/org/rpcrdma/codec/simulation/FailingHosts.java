@@ -83,7 +83,9 @@ class FailingHosts implements MessageSimulation.Hosts {
                 isMendable = true;
                 SimulatedHost host = all.get(random.nextInt(all.size()));
                 if (random.nextBoolean()) {
-                    host.takeRegisteredMemory(1 + random.nextInt(SimulatedFaults.MOST_MILLIS));
+                    host.takeRegisteredMemory(
+                            1 + random.nextInt(SimulatedFaults.MOST_MILLIS),
+                            1 << (8 + random.nextInt(7)));
                 } else {
                     host.exhaustMemory(random.nextInt(6), 1 + random.nextInt(200), false);
                 }

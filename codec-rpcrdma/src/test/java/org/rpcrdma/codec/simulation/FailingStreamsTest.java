@@ -14,6 +14,6 @@ class FailingStreamsTest {
 
     @Test
     void streamsGoOnOrEnd() {
-        assertThat(SimulationSeeds.failures(300, FailingHosts.OfStreams::run)).isEmpty();
+        assertThat(SimulationSeeds.failures(100, FailingHosts.OfStreams::run)).isEmpty();
     }
 }

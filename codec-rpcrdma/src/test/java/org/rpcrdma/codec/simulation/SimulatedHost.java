@@ -161,12 +161,17 @@ final class SimulatedHost {
      * memory, and what is long waits.
      */
     void takeRegisteredMemory(int millis) {
+        takeRegisteredMemory(millis, TAKEN_BYTES);
+    }
+
+    /** As the other one: what takes no more than {@code bytes} is small. */
+    void takeRegisteredMemory(int millis, int bytes) {
         group.next()
                 .execute(
                         () -> {
                             isTaken = true;
                             memory.fail(0, Integer.MAX_VALUE, false);
-                            taken.addAll(SimulatedGroups.takeRegistered(group, TAKEN_BYTES));
+                            taken.addAll(SimulatedGroups.takeRegistered(group, bytes));
                             network.note(name + " lends " + taken.size() + " buffers");
                             group.next()
                                     .schedule(
