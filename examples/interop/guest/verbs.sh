@@ -301,7 +301,7 @@ lasts() {
         said=$(timeout 300 ib_send_lat -d ${DEVICE}0 -R -F -s 64 -n "$1" -p "$2" $own 2>&1)
         status=$?
         ended=$(date +%s%N)
-        [ $status != 0 ] && [[ $said = *"Failed to connect RDMA CM events"* ]] || break
+        [ $status != 0 ] && [[ $said = *"Failed to connect RDMA CM events"* || $said = *"rdma_connect failed"* ]] || break
         sleep 1
     done
     echo "$said" >>/out/latency.log
