@@ -34,7 +34,13 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
     }
 
     private final ConnectionSharedState link;
-    private final InboundPullMemoryBudget pulls;
+    private final InboundPullMemoryBudget budget;
+
+    /**
+     * Whether the peer has sent the message unsolicited: its incomplete bytes count against the quota of the peer's
+     * address, and a Read that ends the connection marks the call with this XID as fatal.
+     */
+    private final boolean isOfCall;
 
     private final ReassembledPayloadStreamLayout layout = new ReassembledPayloadStreamLayout();
 
@@ -43,13 +49,6 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
 
     private State state = State.PLANNED;
     private int xid;
-    private boolean isCall;
-
-    /**
-     * Whether the peer has sent the message unsolicited, so that its incomplete bytes count against the quota of the
-     * peer's address.
-     */
-    private boolean isBegunByPeer;
 
     private ByteBuf memory;
     private int countedBytes;
@@ -66,21 +65,17 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
     private boolean hasFailed;
     private boolean isRefused;
 
-    CallOrReplyReadListPull(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
+    CallOrReplyReadListPull(
+            ConnectionSharedState link, InboundPullMemoryBudget budget, boolean isOfCall) {
         this.link = link;
-        this.pulls = pulls;
+        this.budget = budget;
+        this.isOfCall = isOfCall;
     }
 
-    /**
-     * Begins with a message.
-     *
-     * @param mayBeCall whether a Read that ends the connection marks the call with this XID as fatal
-     */
-    CallOrReplyReadListPull of(int message, boolean mayBeCall, boolean isApart) {
+    /** Begins with a message. */
+    CallOrReplyReadListPull of(int message, boolean isApart) {
         state = State.PLANNED;
         xid = message;
-        isCall = mayBeCall;
-        isBegunByPeer = mayBeCall;
         layout.apart(isApart);
         hasFailed = false;
         isRefused = false;
@@ -89,6 +84,16 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
 
     int xid() {
         return xid;
+    }
+
+    /** What its memory counts against. */
+    InboundPullMemoryBudget budget() {
+        return budget;
+    }
+
+    /** Whether it was begun as that of a call. */
+    boolean isOfCall() {
+        return isOfCall;
     }
 
     /** Layout of the rebuilt message; computed before {@link #tryAllocate}. */
@@ -100,23 +105,17 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
         return header;
     }
 
-    /** Marks the message as the reply to an outbound call, before {@link #tryAllocate}. */
-    void awaited() {
-        isBegunByPeer = false;
-        isCall = false;
-    }
-
     /** Allocates the memory of the whole rebuilt message; {@code false} on failure, with a {@link #reason}. */
     boolean tryAllocate() {
         int total = layout.total();
-        reason = pulls.count(total);
+        reason = budget.count(total);
         if (reason != null) {
             RpcRdmaFlightEvents.noMemory(link.channel, total, reason);
             return false;
         }
         countedBytes = total;
         try {
-            if (isBegunByPeer) {
+            if (isOfCall) {
                 // The peer decides how much, and when the data arrive.
                 link.internals.incompleteBegins(total);
                 incompleteBytes = total;
@@ -125,7 +124,7 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
             return true;
         } catch (RuntimeException | OutOfMemoryError e) {
             reason = e.getMessage(); // of whichever limit is reached
-            pulls.discount(total);
+            budget.discount(total);
             countedBytes = 0;
             completed(); // the next attempt counts again
             RpcRdmaFlightEvents.noMemory(link.channel, total, reason);
@@ -221,7 +220,7 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
                             || read.cause() instanceof ClosedChannelException
                             || !link.channel.isActive();
             isRefused |= !isLost;
-            if (isCall) {
+            if (isOfCall) {
                 link.blame(xid, read.cause());
             }
         }
@@ -240,7 +239,7 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
         taker = null;
         context = null;
         if (next == null) {
-            pulls.recycle(this);
+            budget.recycle(this);
         } else {
             next.pulled(ctx, this);
         }
@@ -284,7 +283,7 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
     void free() {
         taker = null;
         if (state != State.READING) {
-            pulls.recycle(this);
+            budget.recycle(this);
         }
     }
 

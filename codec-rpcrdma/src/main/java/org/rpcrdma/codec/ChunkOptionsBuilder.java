@@ -88,11 +88,11 @@ abstract class ChunkOptionsBuilder<B extends ChunkOptionsBuilder<B>>
 
     /**
      * The memory for long messages, per connection; default 128 MiB: it bounds, each on its own, the bytes of calls
-     * pulled by RDMA Read and not yet answered, the bytes of replies that wait to be pulled, the library's own memory
-     * that calls offer for their replies, and the memory that the repeated calls of an {@link
-     * org.rpcrdma.codec.client.RpcRdmaClient} offer after ERR_CHUNK. A message that exceeds the remaining memory waits:
-     * inbound calls within their credits, outbound calls and replies alike. A single message above the limit, or above
-     * 512 MiB, is refused.
+     * pulled by RDMA Read and not yet answered, the bytes of replies pulled and not yet delivered, the bytes of replies
+     * that wait to be pulled, the library's own memory that calls offer for their replies, and the memory that the
+     * repeated calls of an {@link org.rpcrdma.codec.client.RpcRdmaClient} offer after ERR_CHUNK. A message that exceeds
+     * the remaining memory waits: inbound calls within their credits, outbound calls and replies alike. A single
+     * message above the limit, or above 512 MiB, is refused.
      *
      * @param bytes 1024 or more
      * @return this builder

@@ -66,6 +66,12 @@ final class ConnectionMetrics {
         ELEMENT.setOpaque(gauges, gauge.ordinal(), value);
     }
 
+    /** Changes a gauge by what is added to it. */
+    void add(RpcRdmaGauge gauge, long change) {
+        int i = gauge.ordinal();
+        ELEMENT.setOpaque(gauges, i, gauges[i] + change);
+    }
+
     long value(RpcRdmaGauge gauge) {
         return (long) ELEMENT.getOpaque(gauges, gauge.ordinal());
     }

@@ -2,6 +2,7 @@
 package org.rpcrdma.codec;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import org.rpcrdma.codec.wire.TransportHeader;
 
@@ -23,7 +24,7 @@ final class InboundCallAdmission {
             InboundMessageRefuser errors) {
         link = connection.link();
         responder = connection.responder();
-        pulls = connection.pulls();
+        pulls = responder.pulls();
         this.checks = checks;
         this.errors = errors;
     }
@@ -46,7 +47,7 @@ final class InboundCallAdmission {
             return null;
         }
         boolean hasReads = hasChunks && header.reads().segments() > 0;
-        CallOrReplyReadListPull pull = hasReads ? pulls.ofCall(header.xid()) : null;
+        CallOrReplyReadListPull pull = hasReads ? pulls.of(header.xid()) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {
             if (pull != null) {
@@ -67,11 +68,19 @@ final class InboundCallAdmission {
     }
 
     /**
-     * Takes a pulled message whose payload has proved to be a call.
+     * Takes a pulled message whose payload has proved to be a call. One that was pulled as the reply to an outbound
+     * call with its XID is pulled again, behind the credits and with the memory of calls.
      *
      * @return the call, unless one with its XID has come meanwhile
      */
     InboundCallState take(ChannelHandlerContext ctx, CallOrReplyReadListPull pull) {
+        if (!pull.isOfCall()) {
+            try {
+                return receive(ctx, Unpooled.EMPTY_BUFFER, pull.header(), 0);
+            } finally {
+                pull.free();
+            }
+        }
         InboundMessageRefusal refusal = errors.ofCall(pull.header());
         if (refusal != null) {
             errors.refuse(ctx, pull.header(), refusal);

@@ -4,32 +4,26 @@ package org.rpcrdma.codec;
 import java.util.ArrayDeque;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.codec.internal.ObjectPool;
-import org.rpcrdma.codec.internal.XidHashMap;
 
 /**
- * Pulls of one connection: RDMA Reads of the Read chunks of inbound messages. Bounds their memory, and holds back
- * messages that exceed it.
+ * Pulls of one connection in one role: RDMA Reads of the Read chunks of inbound calls, or of replies. Bounds their
+ * memory, and holds back messages that exceed it. A call may depend on a reply in the other direction, and a reply
+ * depends on nothing, so no reply waits for the memory of calls.
  */
 final class InboundPullMemoryBudget {
 
     private final ConnectionSharedState link;
 
-    /** Messages that may be calls or replies, by XID. */
-    private final XidHashMap<UnclassifiedLongMessageState> unclassified = new XidHashMap<>();
-
-    /**
-     * Messages with the XID of another one that came before it: one may be a call, and the other a reply (RFC 8167,
-     * 2.4).
-     */
-    private final XidHashMap<UnclassifiedLongMessageState> secondUnclassified = new XidHashMap<>();
+    /** Whether calls may keep their items apart, with annotatedCalls; a reply is always made contiguous. */
+    private final boolean mayBeApart;
 
     private final ObjectPool<CallOrReplyReadListPull> spares;
     private long bytes;
 
     private record Held(CallOrReplyReadListPull pull, Runnable read) {}
 
-    /** Calls and replies that wait for memory, in order. */
-    private final ArrayDeque<Held> held = new ArrayDeque<>();
+    /** Messages that wait for memory, in order. */
+    private final ArrayDeque<Held> held = new ArrayDeque<>(1);
 
     private final RegisteredMemoryRetryTimer retry;
 
@@ -39,25 +33,20 @@ final class InboundPullMemoryBudget {
     /** Whether the first held message lacked registered memory. */
     private boolean isLacking;
 
-    InboundPullMemoryBudget(ConnectionSharedState link) {
+    InboundPullMemoryBudget(ConnectionSharedState link, boolean ofCalls) {
         this.link = link;
-        spares = new ObjectPool<>(() -> new CallOrReplyReadListPull(link, this));
+        mayBeApart = ofCalls && link.config().annotatedCalls();
+        spares = new ObjectPool<>(() -> new CallOrReplyReadListPull(link, this, ofCalls));
         retry = new RegisteredMemoryRetryTimer(link, this::readHeld);
     }
 
-    /** New pull of a call, or of a message that may be one: items stay apart with annotatedCalls. */
-    CallOrReplyReadListPull ofCall(int xid) {
-        return spares.take().of(xid, true, link.config().annotatedCalls());
-    }
-
-    /** New pull of a reply, which is always made contiguous. */
-    CallOrReplyReadListPull ofReply(int xid) {
-        return spares.take().of(xid, false, false);
+    /** New pull of a message. */
+    CallOrReplyReadListPull of(int xid) {
+        return spares.take().of(xid, mayBeApart);
     }
 
     void recycle(CallOrReplyReadListPull pull) {
-        bytes -= pull.clear();
-        publish();
+        add(-pull.clear());
         if (!held.isEmpty() && !isReadingDue) {
             isReadingDue = true;
             link.channel.eventLoop().execute(this::readHeld);
@@ -78,19 +67,18 @@ final class InboundPullMemoryBudget {
                     + link.config().maxConnectionBytes()
                     + " of maxConnectionBytes in all)";
         }
-        bytes += more;
-        publish();
+        add(more);
         return null;
     }
 
     /** Takes back counted bytes that were not allocated. */
     void discount(int less) {
-        bytes -= less;
-        publish();
+        add(-less);
     }
 
-    private void publish() {
-        link.metrics.set(RpcRdmaGauge.READ_BYTES_HELD, bytes);
+    private void add(long change) {
+        bytes += change;
+        link.metrics.add(RpcRdmaGauge.READ_BYTES_HELD, change);
     }
 
     private boolean hasRoom(int more) {
@@ -99,14 +87,14 @@ final class InboundPullMemoryBudget {
 
     // ------------------------------------------------------------------ held
 
-    /** Whether the message fits the empty memory of the connection; if not, waiting is pointless. */
+    /** Whether the message fits the empty memory of this role; if not, waiting is pointless. */
     boolean canFit(CallOrReplyReadListPull pull) {
         long total = pull.layout().total();
         return total <= link.config().maxConnectionBytes()
                 && total <= RdmaChannel.registeredBytesLimit();
     }
 
-    /** Whether a message must wait until other messages of the connection release memory. */
+    /** Whether a message must wait until others release memory. */
     boolean mustHold(CallOrReplyReadListPull pull) {
         return !isReading && canFit(pull) && (!held.isEmpty() || !hasRoom(pull.layout().total()));
     }
@@ -161,50 +149,9 @@ final class InboundPullMemoryBudget {
         }
     }
 
-    // ------------------------------------------------------------------ unclassified
-
-    /** Adds a message until its kind, call or reply, is known. */
-    void addUnclassified(UnclassifiedLongMessageState message) {
-        if (unclassified(message.pull()) != message) {
-            int xid = message.pull().xid();
-            (unclassified.containsKey(xid) ? secondUnclassified : unclassified).put(xid, message);
-        }
-    }
-
-    /** Number of unclassified messages. */
-    int unclassified() {
-        return unclassified.size() + secondUnclassified.size();
-    }
-
-    /** Number of unclassified messages with this XID, at most 2. */
-    int unclassifiedWith(int xid) {
-        return (unclassified.containsKey(xid) ? 1 : 0)
-                + (secondUnclassified.containsKey(xid) ? 1 : 0);
-    }
-
-    /** The unclassified message that is pulled so. */
-    UnclassifiedLongMessageState unclassified(CallOrReplyReadListPull pull) {
-        UnclassifiedLongMessageState message = unclassified.get(pull.xid());
-        return message != null && message.pull() == pull
-                ? message
-                : secondUnclassified.get(pull.xid());
-    }
-
-    /** Removes a message whose kind is known. */
-    void removeUnclassified(UnclassifiedLongMessageState message) {
-        int xid = message.pull().xid();
-        if (!unclassified.remove(xid, message)) {
-            secondUnclassified.remove(xid, message);
-        }
-    }
-
     /** The connection is lost. */
     void close() {
         held.clear();
         retry.stop();
-        unclassified.values().forEach(message -> message.pull().free());
-        secondUnclassified.values().forEach(message -> message.pull().free());
-        unclassified.clear();
-        secondUnclassified.clear();
     }
 }

@@ -22,13 +22,12 @@ final class InboundReplyReceiver {
     InboundReplyReceiver(
             ConnectionSharedState link,
             RequesterState requester,
-            InboundPullMemoryBudget pulls,
             InboundChunkListValidator checks,
             OutboundCallEncoder encoder) {
         this.link = link;
         metrics = link.metrics;
         this.requester = requester;
-        this.pulls = pulls;
+        pulls = requester.pulls();
         this.checks = checks;
         this.encoder = encoder;
     }
@@ -61,7 +60,7 @@ final class InboundReplyReceiver {
             }
             return null;
         }
-        CallOrReplyReadListPull pull = isPulled ? pulls.ofReply(header.xid()) : null;
+        CallOrReplyReadListPull pull = isPulled ? pulls.of(header.xid()) : null;
         String problem =
                 checks.reply(
                         call.header, message, header, payload, pull == null ? null : pull.layout());

@@ -14,9 +14,8 @@ final class LongMessageHandler extends DirectlyLinkedStageHandler {
 
     LongMessageHandler(RpcRdmaConnection connection) {
         ConnectionSharedState link = connection.link();
-        InboundPullMemoryBudget pulls = connection.pulls();
-        outbound = new RequesterLongReplyReceiver(this, link, connection.requester(), pulls);
-        inbound = new ResponderLongMessages(this, link, connection.responder(), pulls);
+        outbound = new RequesterLongReplyReceiver(this, link, connection.requester());
+        inbound = new ResponderLongMessages(this, link, connection.responder());
     }
 
     @Override

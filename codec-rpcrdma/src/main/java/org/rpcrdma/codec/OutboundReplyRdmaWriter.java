@@ -15,12 +15,6 @@ final class OutboundReplyRdmaWriter {
 
     private final ConnectionSharedState link;
     private final ResponderState responder;
-    private final LeadingContiguousBufferPiece piece = new LeadingContiguousBufferPiece();
-    private final OutboundReducedStreamPieceIterator stream =
-            new OutboundReducedStreamPieceIterator();
-
-    /** Whether a reply is being written, with {@link #piece} and {@link #stream}. */
-    private boolean isWriting;
 
     OutboundReplyRdmaWriter(ConnectionSharedState link, ResponderState responder) {
         this.link = link;
@@ -32,19 +26,9 @@ final class OutboundReplyRdmaWriter {
      * payload stream into the Reply chunk. Sets the lengths in the lists that the reply repeats.
      */
     void write(ChannelHandlerContext ctx, InboundCallState call) {
-        if (isWriting) {
-            // A write above the high-water mark tells handlers so, and one of them has answered.
-            new OutboundReplyRdmaWriter(link, responder).write(ctx, call);
-            return;
-        }
         boolean isInReplyChunk = call.reply.form == OutboundReplyTransferForm.REPLY_CHUNK;
-        isWriting = true;
-        try {
-            writeItems(ctx, call, call.chunks.header.writes());
-            writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
-        } finally {
-            isWriting = false;
-        }
+        writeItems(ctx, call, call.chunks.header.writes());
+        writeStream(ctx, call, call.chunks.header.reply(), isInReplyChunk);
     }
 
     private void writeItems(ChannelHandlerContext ctx, InboundCallState call, WriteList writes) {
@@ -72,7 +56,7 @@ final class OutboundReplyRdmaWriter {
      */
     private void writeStream(
             ChannelHandlerContext ctx, InboundCallState call, ReplyChunk chunk, boolean isUsed) {
-        stream.of(call.reply.payload);
+        OutboundReducedStreamPieceIterator stream = call.reply.pieces.of(call.reply.payload);
         for (int i = 0; i < chunk.segments(); i++) {
             long room = chunk.length(i);
             long filled = 0;
@@ -92,6 +76,7 @@ final class OutboundReplyRdmaWriter {
             int length,
             int handle,
             long offset) {
+        LeadingContiguousBufferPiece piece = call.reply.pieces.piece();
         for (int done = 0; done < length; done += piece.length()) {
             piece.of(memory, index + done, length - done);
             writeSegment(ctx, call, piece, handle, offset + done);

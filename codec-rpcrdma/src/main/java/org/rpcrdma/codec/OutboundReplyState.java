@@ -12,6 +12,9 @@ final class OutboundReplyState {
     /** Message of the handler, or an RPC error in its place. */
     final OutboundPayloadStreamWithItems payload = new OutboundPayloadStreamWithItems();
 
+    /** Of this reply alone: while it is written into chunks, a handler may write another one. */
+    final OutboundReducedStreamPieceIterator pieces = new OutboundReducedStreamPieceIterator();
+
     /** Reply to an optional operation; {@code null} for an RPC message. Owned. */
     OptionalOperationMessage option;
 

@@ -8,6 +8,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.CorruptedFrameException;
 import io.netty.util.ReferenceCountUtil;
+import java.util.ArrayDeque;
 import org.rpcrdma.codec.internal.MessageJoin;
 
 /**
@@ -17,6 +18,9 @@ import org.rpcrdma.codec.internal.MessageJoin;
  *
  * <p>The promise of a write completes with that of the last record that its bytes end; bytes that complete no record
  * are kept, and their promise succeeds at once. Copies only the rest of a write that ends within a record.
+ *
+ * <p>A write that fails here, for a record that is too long or for lack of memory, closes the channel: what follows
+ * would be taken for the beginning of a record.
  */
 public final class RecordMarkingAdapter extends ChannelDuplexHandler {
 
@@ -29,9 +33,15 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
     private CompositeByteBuf pending;
 
     /**
+     * Whole records to be written, each followed by its promise. A handler may write within the write of a record: it
+     * finds here what is in front of its own records, and in {@link #pending} what is not whole.
+     */
+    private final ArrayDeque<Object> records = new ArrayDeque<>();
+
+    /**
      * An adapter for one channel.
      *
-     * @param maxRecordBytes the longest outbound record, from 1; a longer one fails its write
+     * @param maxRecordBytes the longest outbound record, from 1; a longer one fails its write and closes the channel
      */
     public RecordMarkingAdapter(int maxRecordBytes) {
         if (maxRecordBytes < 1) {
@@ -66,9 +76,12 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
         }
         try {
             collect(ctx, bytes);
-            writeRecords(ctx, promise);
+            takeRecords(ctx, promise);
+            writeRecords(ctx);
         } catch (Throwable t) {
+            ctx.close();
             release();
+            failRecords(t);
             throw t;
         }
     }
@@ -91,33 +104,34 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
         }
     }
 
-    private void writeRecords(ChannelHandlerContext ctx, ChannelPromise promise) {
-        for (int end = recordEnd(); end >= 0; end = recordEnd()) {
-            ByteBuf record = takeRecord(ctx, end);
-            boolean isLast;
-            ChannelPromise written = promise;
-            try {
-                isLast = recordEnd() < 0;
-                if (isLast) {
-                    // Before the write: nothing may fail behind the last record, whose promise is
-                    // that of its bytes.
-                    keepRest(ctx);
-                } else {
-                    written = ctx.newPromise();
-                }
-            } catch (Throwable t) {
-                record.release();
-                throw t;
-            }
-            ctx.write(record, written);
-            if (isLast) {
-                return;
+    private void takeRecords(ChannelHandlerContext ctx, ChannelPromise promise) {
+        int end = recordEnd();
+        if (end < 0) {
+            promise.trySuccess();
+            return;
+        }
+        records.add(takeRecord(ctx, end));
+        for (end = recordEnd(); end >= 0; end = recordEnd()) {
+            records.add(ctx.newPromise());
+            records.add(takeRecord(ctx, end));
+        }
+        keepRest(ctx);
+        records.add(promise);
+    }
+
+    private void writeRecords(ChannelHandlerContext ctx) {
+        while (!records.isEmpty()) {
+            ctx.write(records.remove(), (ChannelPromise) records.remove());
+        }
+    }
+
+    private void failRecords(Throwable cause) {
+        for (Object left = records.poll(); left != null; left = records.poll()) {
+            ReferenceCountUtil.release(left);
+            if (left instanceof ChannelPromise promise) {
+                promise.tryFailure(cause);
             }
         }
-        if (!pending.isReadable()) {
-            release();
-        }
-        promise.trySuccess();
     }
 
     /** The records are views of the collected buffer: the rest goes to a new one. */

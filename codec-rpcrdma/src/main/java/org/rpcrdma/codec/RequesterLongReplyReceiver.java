@@ -22,12 +22,11 @@ final class RequesterLongReplyReceiver {
     RequesterLongReplyReceiver(
             DirectlyLinkedStageHandler stage,
             ConnectionSharedState link,
-            RequesterState requester,
-            InboundPullMemoryBudget pulls) {
+            RequesterState requester) {
         this.stage = stage;
         this.link = link;
         this.requester = requester;
-        this.pulls = pulls;
+        pulls = requester.pulls();
     }
 
     /** Passes a reply on, once it is complete. */

@@ -16,6 +16,7 @@ final class RequesterState {
     private final XidHashMap<OutboundCallState> calls = new XidHashMap<>();
     private final ObjectPool<OutboundCallState> spares;
     private final OldestUnansweredCallGauge ages;
+    private final InboundPullMemoryBudget pulls;
 
     /** The library's own memory that unanswered calls offer for their replies. */
     private long offeredBytes;
@@ -29,6 +30,7 @@ final class RequesterState {
         mostOfferedBytes = link.config().maxConnectionBytes();
         spares = new ObjectPool<>(() -> new OutboundCallState(link));
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.REQUESTER);
+        pulls = new InboundPullMemoryBudget(link, false);
         metrics.set(RpcRdmaGauge.CREDITS_GRANTED, 1);
     }
 
@@ -85,6 +87,11 @@ final class RequesterState {
     /** The unanswered calls by age. */
     OldestUnansweredCallGauge ages() {
         return ages;
+    }
+
+    /** The pulls of replies. */
+    InboundPullMemoryBudget pulls() {
+        return pulls;
     }
 
     /** The call with this XID; {@code null} when there is none. */
@@ -169,6 +176,7 @@ final class RequesterState {
 
     /** Ends all calls. The channel is closed, so their memory is no longer exposed. */
     void close() {
+        pulls.close();
         for (OutboundCallState call : calls.values()) {
             if (call.isUnanswered()) {
                 metrics.increment(RpcRdmaCounter.CALLS_LOST);

@@ -25,12 +25,11 @@ final class ResponderLongMessages {
     ResponderLongMessages(
             DirectlyLinkedStageHandler stage,
             ConnectionSharedState link,
-            ResponderState responder,
-            InboundPullMemoryBudget pulls) {
+            ResponderState responder) {
         this.stage = stage;
         this.link = link;
         this.responder = responder;
-        this.pulls = pulls;
+        pulls = responder.pulls();
         exposer = new OutboundReadChunkReplyExposer(link, responder);
         writer = new OutboundReplyRdmaWriter(link, responder);
     }

@@ -33,10 +33,10 @@ final class ResponderState {
 
     private long chunkErrorsInRow;
 
-    ResponderState(ConnectionSharedState link, InboundPullMemoryBudget pulls) {
+    ResponderState(ConnectionSharedState link) {
         this.link = link;
         metrics = link.metrics;
-        this.pulls = pulls;
+        pulls = new InboundPullMemoryBudget(link, true);
         ages = new OldestUnansweredCallGauge(metrics, RpcRdmaRole.RESPONDER);
         spareWork = new ObjectPool<>(() -> new CloseOnFailureReplyPromise(link, this::recycle));
     }
@@ -118,6 +118,11 @@ final class ResponderState {
     /** The calls in progress by age. */
     OldestUnansweredCallGauge ages() {
         return ages;
+    }
+
+    /** The pulls of calls. */
+    InboundPullMemoryBudget pulls() {
+        return pulls;
     }
 
     /** The call with this XID; {@code null} when there is none. */
@@ -209,6 +214,7 @@ final class ResponderState {
 
     /** The connection is lost. */
     void close() {
+        pulls.close();
         for (InboundCallState call : calls.values()) {
             if (call.isListed) {
                 ages.remove(call);

@@ -22,9 +22,9 @@ public final class RpcRdmaConnection {
     private final RdmaChannel channel;
     private final RpcRdmaConfig config;
     private final RpcRdmaMetrics metrics;
-    private final InboundPullMemoryBudget pulls;
     private final RequesterState requester;
     private final ResponderState responder;
+    private final UnclassifiedLongMessages unclassified = new UnclassifiedLongMessages();
 
     /** Whether the upper layer has opened the reverse direction (RFC 8167, 6). */
     private volatile boolean isReverse;
@@ -44,9 +44,8 @@ public final class RpcRdmaConnection {
             config.applyTo(channel);
         }
         link = new ConnectionSharedState(channel, config, new ConnectionMetrics(metrics));
-        pulls = new InboundPullMemoryBudget(link);
         requester = new RequesterState(link);
-        responder = new ResponderState(link, pulls);
+        responder = new ResponderState(link);
         channel.attr(KEY).set(this);
         fitToDevice();
     }
@@ -356,7 +355,7 @@ public final class RpcRdmaConnection {
         isClosed = true;
         requester.close();
         responder.close();
-        pulls.close();
+        unclassified.close();
         metrics.closed(link.metrics, link.end());
     }
 
@@ -395,9 +394,9 @@ public final class RpcRdmaConnection {
         return responder;
     }
 
-    /** Pulls of inbound messages, for both roles. */
-    InboundPullMemoryBudget pulls() {
-        return pulls;
+    /** Inbound messages of neither role yet. */
+    UnclassifiedLongMessages unclassified() {
+        return unclassified;
     }
 
     /** The outbound call with this XID; {@code null} if none. */

@@ -47,7 +47,7 @@ final class TransportHeaderHandler extends DirectlyLinkedStageHandler {
         options = new InboundOptionalOperationReceiver(connection, errors);
         InboundChunkListValidator checks = new InboundChunkListValidator(link);
         calls = new InboundCallAdmission(connection, checks, errors);
-        replies = new InboundReplyReceiver(link, requester, connection.pulls(), checks, encoder);
+        replies = new InboundReplyReceiver(link, requester, checks, encoder);
         unclassified =
                 new UnclassifiedLongMessageReceiver(connection, checks, errors, calls, replies);
     }

@@ -15,7 +15,7 @@ final class UnclassifiedLongMessageReceiver {
     private final ConnectionSharedState link;
     private final RequesterState requester;
     private final ResponderState responder;
-    private final InboundPullMemoryBudget pulls;
+    private final UnclassifiedLongMessages messages;
     private final InboundChunkListValidator checks;
     private final InboundMessageRefuser errors;
     private final InboundCallAdmission calls;
@@ -33,7 +33,7 @@ final class UnclassifiedLongMessageReceiver {
         link = connection.link();
         requester = connection.requester();
         responder = connection.responder();
-        pulls = connection.pulls();
+        messages = connection.unclassified();
         this.checks = checks;
         this.errors = errors;
         this.calls = calls;
@@ -68,7 +68,7 @@ final class UnclassifiedLongMessageReceiver {
      */
     void receive(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
         boolean isAwaited = isReplyAwaited(header.xid());
-        int others = pulls.unclassifiedWith(header.xid());
+        int others = messages.sizeOf(header.xid());
         if ((!isAwaited || others > 0) && isOverrun()) {
             link.report(header.xid(), overrun());
             return;
@@ -85,10 +85,9 @@ final class UnclassifiedLongMessageReceiver {
             errors.refuse(ctx, header, refusal);
             return;
         }
-        CallOrReplyReadListPull pull = pulls.ofCall(header.xid());
-        if (isAwaited && others == 0) {
-            pull.awaited();
-        }
+        // Of two with an awaited XID either may be the reply, which must not wait for calls.
+        InboundPullMemoryBudget pulls = isAwaited ? requester.pulls() : responder.pulls();
+        CallOrReplyReadListPull pull = pulls.of(header.xid());
         UnclassifiedLongMessageState unclassified = spares.take().begin(pull);
         refusal = checks.call(message, header, payload, pull.layout());
         switch (unclassified.headerChecked(refusal == null, isAwaited)) {
@@ -118,7 +117,7 @@ final class UnclassifiedLongMessageReceiver {
      * or the other (RFC 8166, 3.3.1).
      */
     private boolean isOverrun() {
-        return pulls.unclassified() >= mostUnclassified();
+        return messages.size() >= mostUnclassified();
     }
 
     private int mostUnclassified() {
@@ -130,7 +129,7 @@ final class UnclassifiedLongMessageReceiver {
         return InboundMessageRefusal.close(
                 RpcRdmaCounter.CREDIT_OVERRUNS,
                 "the peer has "
-                        + (pulls.unclassified() + 1)
+                        + (messages.size() + 1)
                         + " long messages in flight that may be calls or replies (expected: at most"
                         + " the "
                         + mostUnclassified()
@@ -140,6 +139,7 @@ final class UnclassifiedLongMessageReceiver {
     private UnclassifiedLongMessageState.Memory firstMemory(
             ChannelHandlerContext ctx, UnclassifiedLongMessageState message, boolean isAwaited) {
         CallOrReplyReadListPull pull = message.pull();
+        InboundPullMemoryBudget pulls = pull.budget();
         if (pulls.mustHold(pull)) {
             pulls.hold(pull, () -> memoryIsBack(ctx, message));
             return UnclassifiedLongMessageState.Memory.LATER;
@@ -162,7 +162,7 @@ final class UnclassifiedLongMessageReceiver {
         if (pull.tryAllocate()) {
             memory = UnclassifiedLongMessageState.Memory.TAKEN;
         } else if (!isAwaited) {
-            pulls.retry(pull, () -> memoryIsBack(ctx, message));
+            pull.budget().retry(pull, () -> memoryIsBack(ctx, message));
             memory = UnclassifiedLongMessageState.Memory.LATER;
         }
         UnclassifiedLongMessageState.State next = message.memoryAsked(memory, isAwaited);
@@ -175,7 +175,7 @@ final class UnclassifiedLongMessageReceiver {
 
     /** All Reads have ended. */
     private void pulled(ChannelHandlerContext ctx, CallOrReplyReadListPull pull) {
-        UnclassifiedLongMessageState message = pulls.unclassified(pull);
+        UnclassifiedLongMessageState message = messages.get(pull);
         boolean isWhole = pull.isWhole();
         proceed(ctx, message, message.pulled(isWhole, isWhole ? pull.memory().getInt(4) : 0));
         if (isWhole) {
@@ -217,7 +217,7 @@ final class UnclassifiedLongMessageReceiver {
 
     private void add(UnclassifiedLongMessageState message) {
         try {
-            pulls.addUnclassified(message);
+            messages.add(message);
         } catch (Throwable t) {
             link.closeNow("a long message cannot be kept", t);
             if (message.state() == UnclassifiedLongMessageState.State.PULLING) {
@@ -230,7 +230,7 @@ final class UnclassifiedLongMessageReceiver {
     /** Removes a message whose kind is known. */
     private CallOrReplyReadListPull end(UnclassifiedLongMessageState message) {
         CallOrReplyReadListPull pull = message.pull();
-        pulls.removeUnclassified(message);
+        messages.remove(message);
         spares.give(message.begin(null));
         return pull;
     }

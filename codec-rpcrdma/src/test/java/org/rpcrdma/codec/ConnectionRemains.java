@@ -41,8 +41,9 @@ public final class ConnectionRemains {
             add(left, "replies waiting", responder.waiting().count());
             add(left, "bytes of replies waiting", responder.waiting().bytes());
         }
-        add(left, "bytes pulled", connection.pulls().bytes());
-        add(left, "messages of unknown kind", connection.pulls().unclassified());
+        add(left, "bytes of replies pulled", requester.pulls().bytes());
+        add(left, "bytes of calls pulled", responder.pulls().bytes());
+        add(left, "messages of unknown kind", connection.unclassified().size());
         return left.toString();
     }
 

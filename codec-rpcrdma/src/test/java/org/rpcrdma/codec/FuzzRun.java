@@ -428,8 +428,10 @@ final class FuzzRun {
         if (bytes > MOST_MEMORY) {
             problem(bytes + " bytes of registered memory");
         }
-        if (connection.pulls().bytes() > config.maxConnectionBytes()) {
-            problem(connection.pulls().bytes() + " bytes pulled");
+        long ofReplies = connection.requester().pulls().bytes();
+        long ofCalls = connection.responder().pulls().bytes();
+        if (Math.max(ofReplies, ofCalls) > config.maxConnectionBytes()) {
+            problem(ofCalls + " bytes of calls and " + ofReplies + " of replies pulled");
         }
         if (user.unanswered() > mostGranted()) {
             problem(user.unanswered() + " calls to answer, granted: " + mostGranted());
@@ -536,7 +538,8 @@ final class FuzzRun {
         if (!user.outstanding().isEmpty()) {
             problem("calls that nobody ends: " + user.outstanding() + ' ' + this);
         }
-        if (connection.callsInFlight() != 0 || connection.pulls().bytes() != 0) {
+        if (connection.callsInFlight() != 0
+                || connection.value(RpcRdmaGauge.READ_BYTES_HELD) != 0) {
             problem("something is left: " + this);
         }
         if (goodCalls > 0 && !peer.isAnswered(GOOD_XID)) {

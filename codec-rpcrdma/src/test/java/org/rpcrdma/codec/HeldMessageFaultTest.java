@@ -16,13 +16,13 @@ class HeldMessageFaultTest {
     @Test
     void aMessageThatIsNotPulled() throws Exception {
         try (RpcPair pair = RpcPair.of(RpcPair.usual().build(), RpcPair.usual().build())) {
-            InboundPullMemoryBudget pulls = pair.serverConnection().pulls();
+            InboundPullMemoryBudget pulls = pair.serverConnection().responder().pulls();
             RpcPair.on(
                     pair.serverChannel,
                     () -> {
-                        pulls.hold(pulls.ofCall(1), HeldMessageFaultTest::fail);
-                        pulls.hold(pulls.ofCall(2), HeldMessageFaultTest::fail);
-                        pulls.recycle(pulls.ofCall(3));
+                        pulls.hold(pulls.of(1), HeldMessageFaultTest::fail);
+                        pulls.hold(pulls.of(2), HeldMessageFaultTest::fail);
+                        pulls.recycle(pulls.of(3));
                         return null;
                     });
             assertThat(pair.server.awaitInactive()).isTrue();

@@ -64,7 +64,13 @@ class LongReplyTest {
                 assertThat(pair.client.takeBytes()).isEqualTo(reply);
             }
             assertThat(pair.clientConnection().callsInFlight()).isZero();
-            assertThat(on(pair.clientChannel, pair.clientConnection().pulls()::bytes)).isZero();
+            assertThat(
+                            on(
+                                    pair.clientChannel,
+                                    () ->
+                                            pair.clientConnection()
+                                                    .value(RpcRdmaGauge.READ_BYTES_HELD)))
+                    .isZero();
         }
     }
 
@@ -106,7 +112,12 @@ class LongReplyTest {
                 byte[] reply = pair.client.takeBytes();
                 int xid = Unpooled.wrappedBuffer(reply).getInt(0);
                 assertThat(Arrays.equals(reply, replies.remove(xid))).isTrue();
-                assertThat(on(pair.clientChannel, pair.clientConnection().pulls()::bytes))
+                assertThat(
+                                on(
+                                        pair.clientChannel,
+                                        () ->
+                                                pair.clientConnection()
+                                                        .value(RpcRdmaGauge.READ_BYTES_HELD)))
                         .isLessThanOrEqualTo((long) clientMib * MIB);
                 assertThat(
                                 on(

@@ -144,7 +144,7 @@ class PullCompletionSpecificationReplayTest {
                 () -> {
                     assertThat(credits.inFlight).as(how).isEqualTo(state.unanswered());
                     assertThat(credits.allowed()).as(how).isEqualTo(allowed);
-                    assertThat(connection.pulls().bytes()).as(how).isZero();
+                    assertThat(connection.value(RpcRdmaGauge.READ_BYTES_HELD)).as(how).isZero();
                 });
         assertThat(pair.client.messages).as(how).isEmpty();
     }

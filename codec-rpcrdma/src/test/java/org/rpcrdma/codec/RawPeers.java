@@ -7,11 +7,13 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -35,6 +37,12 @@ final class RawPeers implements AutoCloseable {
 
     /** @param answers handler of the calls of all connections */
     void listen(RdmaEventLoopGroup group, ChannelHandler answers) throws InterruptedException {
+        listen(group, answers, server -> {});
+    }
+
+    /** As above, with options that the configuration would not set. */
+    void listen(RdmaEventLoopGroup group, ChannelHandler answers, Consumer<ServerBootstrap> options)
+            throws InterruptedException {
         groups.push(group);
         ServerBootstrap server =
                 new ServerBootstrap()
@@ -49,11 +57,16 @@ final class RawPeers implements AutoCloseable {
                                                         new RpcRdmaCodec(config, metrics), answers);
                                     }
                                 });
-        listener =
-                config.applyTo(server).bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
+        options.accept(config.applyTo(server));
+        listener = server.bind(InetAddress.getLoopbackAddress(), 0).sync().channel();
     }
 
     RawPeer connect(RdmaEventLoopGroup group) throws InterruptedException {
+        return connect(group, InetAddress.getLoopbackAddress().getHostAddress());
+    }
+
+    /** As above, from an address of this host. */
+    RawPeer connect(RdmaEventLoopGroup group, String address) throws InterruptedException {
         if (!groups.contains(group)) {
             groups.push(group);
         }
@@ -65,7 +78,7 @@ final class RawPeers implements AutoCloseable {
                                         .channel(RdmaChannel.class)
                                         .handler(inbox))
                         .option(RdmaChannelOption.PRIVATE_DATA, RpcPair.foreign(config))
-                        .connect(listener.localAddress())
+                        .connect(listener.localAddress(), new InetSocketAddress(address, 0))
                         .sync()
                         .channel();
         RawPeer peer = new RawPeer((RdmaChannel) channel, inbox);

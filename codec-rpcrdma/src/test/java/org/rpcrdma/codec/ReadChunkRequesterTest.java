@@ -232,7 +232,8 @@ class ReadChunkRequesterTest {
         assertThat(client().value(RpcRdmaCounter.BAD_REPLIES)).isEqualTo(1);
         assertThat(client().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(isRead ? LENGTH : 0);
         assertThat(client().callsInFlight()).isZero();
-        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
+        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
+                .isZero();
         assertWorks(XID + 2);
     }
 
@@ -265,8 +266,64 @@ class ReadChunkRequesterTest {
         for (int xid = 1; xid <= replies; xid++) {
             assertThat(pair.client.takeBytes()).isEqualTo(reply(xid, length));
         }
-        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
+        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
+                .isZero();
         assertThat(client().callsInFlight()).isZero();
+    }
+
+    /**
+     * A call of the peer has the memory until it is answered, and its handler waits for the reply to a call of its own,
+     * of another XID or of the same one.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 0x100})
+    @Proves("RR-33")
+    void noReplyWaitsForTheMemoryOfCalls(int xid) throws Exception {
+        byte[] reverse = takeLargeReverseCall(0x100);
+        call(xid);
+        offerAlone(xid, reply(xid, reverse.length));
+        assertThat(pair.client.takeBytes()).isEqualTo(reply(xid, reverse.length));
+        takeCompletion(xid);
+        pair.call(Rpc.reply(0x100));
+        server.take();
+        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
+    }
+
+    /** A long call with the XID of a call of this side looks like its reply, and is read again as a call. */
+    @Test
+    @Proves({"RR-33", "BIDI-03"})
+    void whatHasProvedToBeACallWaitsForTheMemoryOfCalls() throws Exception {
+        byte[] second = takeLargeReverseCall(0x100);
+        call(1);
+        second[3] = 1;
+        second[2] = 0;
+        offerAlone(1, second);
+        offerAlone(1, reply(1, second.length));
+        assertThat(pair.client.takeBytes()).isEqualTo(reply(1, second.length));
+        takeCompletion(1);
+        pair.call(Rpc.reply(0x100));
+        server.take();
+        assertThat(pair.client.takeBytes()).isEqualTo(second);
+        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isEqualTo(second.length);
+        pair.call(Rpc.reply(1));
+        server.take();
+        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
+    }
+
+    /** After it no second one of its size has memory, and it is not answered. */
+    private byte[] takeLargeReverseCall(int xid) throws Exception {
+        connect(
+                ReadChunks.builder(ReplyChunks.NEVER)
+                        .maxConnectionBytes(20_000)
+                        .reverseCredits(4)
+                        .reverseChunks(true)
+                        .build());
+        on(pair.clientChannel, () -> client().acceptReverseCalls(4));
+        bringCredits();
+        byte[] reverse = ByteBufUtil.getBytes(Rpc.echo(xid, 12_000));
+        offerAlone(xid, reverse);
+        assertThat(pair.client.takeBytes()).isEqualTo(reverse);
+        return reverse;
     }
 
     /** Each word of an offer is changed: the call ends once, or its connection does. */
@@ -295,7 +352,11 @@ class ReadChunkRequesterTest {
                 }
                 if (end != null) {
                     ReferenceCountUtil.release(end);
-                    assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
+                    assertThat(
+                                    on(
+                                            pair.clientChannel,
+                                            () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
+                            .isZero();
                 }
                 assertThat(pair.client.errors).isEmpty();
                 RpcRdmaConnection ended = client();
@@ -557,7 +618,8 @@ class ReadChunkRequesterTest {
         assertThat(pair.client.takeFailure()).isInstanceOf(ReplyPullException.class);
         takeCompletion(4);
         assertThat(client().callsInFlight()).isZero();
-        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
+        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
+                .isZero();
         assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isZero();
         assertThat(on(pair.clientChannel, () -> client().responder().credits.unanswered()))
                 .isZero();
@@ -630,8 +692,9 @@ class ReadChunkRequesterTest {
             assertThat(server.payload).isEqualTo(reverseReply);
         }
         assertThat(client().callsInFlight()).isZero();
-        assertThat(on(pair.clientChannel, () -> client().pulls().unclassified())).isZero();
-        assertThat(on(pair.clientChannel, () -> client().pulls().bytes())).isZero();
+        assertThat(on(pair.clientChannel, () -> client().unclassified().size())).isZero();
+        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
+                .isZero();
         assertWorks(3);
     }
 
@@ -657,11 +720,7 @@ class ReadChunkRequesterTest {
         } else {
             Awaitility.await()
                     .atMost(RpcPair.PATIENCE_SECONDS, TimeUnit.SECONDS)
-                    .until(
-                            () ->
-                                    on(
-                                            pair.clientChannel,
-                                            () -> client().pulls().unclassified() == 5));
+                    .until(() -> on(pair.clientChannel, () -> client().unclassified().size() == 5));
             on(pair.clientChannel, held::letGo);
             assertThat(pair.client.takeBytes()).isEqualTo(reply);
             for (byte[] call : calls) {

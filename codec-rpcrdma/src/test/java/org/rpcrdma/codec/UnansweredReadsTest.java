@@ -5,17 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 import static org.rpcrdma.codec.RpcPair.PATIENCE_SECONDS;
 
-import io.netty.bootstrap.Bootstrap;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
 import io.netty.util.concurrent.EventExecutor;
-import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -30,7 +26,6 @@ import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RemoteAccess;
 import org.rpcrdma.channel.internal.ChannelInternals;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -51,16 +46,20 @@ class UnansweredReadsTest {
     private final RdmaEventLoopGroup servers = new RdmaEventLoopGroup(2);
     private final RdmaEventLoopGroup rogues = new RdmaEventLoopGroup(1);
     private final RdmaEventLoopGroup clients = new RdmaEventLoopGroup(1);
-    private final RpcRdmaMetrics metrics = new RpcRdmaMetrics();
-    private final RpcRdmaConfig config =
-            RpcRdmaConfig.builder().announceReadChunkReplies(false).longSize(0).build();
-    private final List<RawPeer> peers = new ArrayList<>();
+    private final RawPeers peers =
+            new RawPeers(
+                    RpcRdmaConfig.builder().announceReadChunkReplies(false).longSize(0).build());
+    private final RpcRdmaMetrics metrics = peers.metrics;
     private final BlockingQueue<Channel> accepted = new LinkedBlockingQueue<>();
     private final CountDownLatch standstill = new CountDownLatch(1);
-    private Channel listener;
 
     @Sharable
-    private static final class Answer extends ChannelInboundHandlerAdapter {
+    private final class Answer extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelActive(ChannelHandlerContext ctx) {
+            accepted.add(ctx.channel());
+        }
+
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object message) {
             ByteBuf call = (ByteBuf) message;
@@ -70,46 +69,14 @@ class UnansweredReadsTest {
     }
 
     private void serve(long incompleteBytes, int readTimeoutMillis) throws Exception {
-        ServerBootstrap server =
-                new ServerBootstrap()
-                        .group(servers)
-                        .channel(RdmaServerChannel.class)
-                        .childHandler(
-                                new ChannelInitializer<>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        accepted.add(channel);
-                                        channel.pipeline()
-                                                .addLast(
-                                                        new RpcRdmaCodec(config, metrics),
-                                                        new Answer());
-                                    }
-                                });
-        listener =
-                config.applyTo(server)
-                        .childOption(RdmaChannelOption.READ_TIMEOUT_MILLIS, readTimeoutMillis)
-                        .childOption(
-                                RdmaChannelOption.INCOMPLETE_BYTES_PER_ADDRESS, incompleteBytes)
-                        .bind("127.0.0.1", 0)
-                        .sync()
-                        .channel();
-    }
-
-    private RawPeer connect(RdmaEventLoopGroup group, String address) throws Exception {
-        RpcPair.Inbox inbox = new RpcPair.Inbox();
-        Channel channel =
-                config.applyTo(
-                                new Bootstrap()
-                                        .group(group)
-                                        .channel(RdmaChannel.class)
-                                        .handler(inbox))
-                        .option(RdmaChannelOption.PRIVATE_DATA, RpcPair.foreign(config))
-                        .connect(listener.localAddress(), new InetSocketAddress(address, 0))
-                        .sync()
-                        .channel();
-        RawPeer peer = new RawPeer((RdmaChannel) channel, inbox);
-        peers.add(peer);
-        return peer;
+        peers.listen(
+                servers,
+                new Answer(),
+                server ->
+                        server.childOption(RdmaChannelOption.READ_TIMEOUT_MILLIS, readTimeoutMillis)
+                                .childOption(
+                                        RdmaChannelOption.INCOMPLETE_BYTES_PER_ADDRESS,
+                                        incompleteBytes));
     }
 
     /** A call of 1 MiB in a Position Zero Read chunk. */
@@ -126,7 +93,7 @@ class UnansweredReadsTest {
         List<RawPeer> attackers = new ArrayList<>();
         List<ByteBuf> calls = new ArrayList<>();
         for (int i = 0; i < ROGUES; i++) {
-            RawPeer rogue = connect(rogues, BAD);
+            RawPeer rogue = peers.connect(rogues, BAD);
             attackers.add(rogue);
             calls.add(longCall(rogue, i));
         }
@@ -153,11 +120,7 @@ class UnansweredReadsTest {
     @AfterEach
     void close() {
         standstill.countDown();
-        for (RdmaEventLoopGroup group : List.of(servers, rogues, clients)) {
-            group.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
-        }
-        peers.forEach(RawPeer::close);
-        peers.forEach(peer -> peer.inbox.releaseAll());
+        peers.close();
     }
 
     private void assertWorks(RawPeer peer, int xid) throws Exception {
@@ -173,7 +136,7 @@ class UnansweredReadsTest {
         serve(2 * MIB, NEVER);
         attack();
         assertThat(metrics.value(RpcRdmaCounter.READ_BYTES)).isEqualTo(2 * MIB);
-        RawPeer good = connect(clients, GOOD);
+        RawPeer good = peers.connect(clients, GOOD);
         for (int i = 0; i < 3; i++) {
             assertWorks(good, i);
         }
@@ -181,7 +144,7 @@ class UnansweredReadsTest {
         // What they hold goes back with their answers.
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> metrics.value(RpcRdmaCounter.REPLIES_SENT) >= 3 + 2);
-        assertWorks(connect(clients, BAD), 7);
+        assertWorks(peers.connect(clients, BAD), 7);
     }
 
     /** Nobody tells the channel of one address what those of others give back. */
@@ -192,14 +155,13 @@ class UnansweredReadsTest {
         int quarter = Math.toIntExact(RdmaChannel.registeredBytesLimit() / 4);
         List<Channel> others = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
-            connect(rogues, "127.0.1." + i);
+            peers.connect(rogues, "127.0.1." + i);
             Channel other = accepted.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
-            await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS).until(other::isActive);
             ChannelInternals internals = ChannelInternals.of(other);
             other.eventLoop().submit(() -> internals.incompleteBegins(quarter)).sync();
             others.add(other);
         }
-        RawPeer good = connect(clients, GOOD);
+        RawPeer good = peers.connect(clients, GOOD);
         good.send(longCall(good, 1));
         await().atMost(PATIENCE_SECONDS, TimeUnit.SECONDS)
                 .until(() -> metrics.value(RpcRdmaCounter.CALLS_HELD) == 1);

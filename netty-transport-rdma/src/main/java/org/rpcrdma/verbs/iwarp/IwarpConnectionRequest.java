@@ -168,7 +168,7 @@ final class IwarpConnectionRequest implements ConnectionRequest {
     private static final SelectionKeyHandler NOTHING =
             new SelectionKeyHandler() {
                 @Override
-                public void ready(SelectionKey key) {}
+                public void ready(int operations) {}
 
                 @Override
                 public void failed(Exception cause) {}

@@ -78,7 +78,7 @@ final class IwarpListener
     }
 
     @Override
-    public void ready(SelectionKey ready) throws IOException {
+    public void ready(int operations) throws IOException {
         for (int i = 0; i < ACCEPTS_PER_POLL; i++) {
             if (!hasRoom()) {
                 // Before it pauses: one that is not listed would never be resumed.

@@ -141,7 +141,7 @@ final class MpaInitiatorStartup implements SelectionKeyHandler, DeadlineTask, Au
     }
 
     @Override
-    public void ready(SelectionKey ready) throws IOException {
+    public void ready(int operations) throws IOException {
         if (!connected) {
             if (channel.finishConnect()) {
                 tcpConnected();

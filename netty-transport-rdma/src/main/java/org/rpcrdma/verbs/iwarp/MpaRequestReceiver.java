@@ -27,6 +27,7 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
     private final SocketAddress remote;
     private final MpaStartupFrameReader reader = new MpaStartupFrameReader(true);
     private final long deadline;
+    private final SelectionKey key;
 
     MpaRequestReceiver(IwarpContextResources loop, Owner owner, SocketChannel channel)
             throws IOException {
@@ -36,12 +37,12 @@ final class MpaRequestReceiver implements SelectionKeyHandler, DeadlineTask {
         this.remote = channel.getRemoteAddress();
         this.deadline = loop.nanoTime() + loop.config.responderTimeout().toNanos();
         Sockets.configure(channel, loop.config);
-        loop.poller.register(channel, SelectionKey.OP_READ, this);
+        key = loop.poller.register(channel, SelectionKey.OP_READ, this);
         loop.timers.add(this);
     }
 
     @Override
-    public void ready(SelectionKey key) throws IOException {
+    public void ready(int operations) throws IOException {
         MpaStartupFrame request = reader.read(channel);
         if (request != null) {
             finish();

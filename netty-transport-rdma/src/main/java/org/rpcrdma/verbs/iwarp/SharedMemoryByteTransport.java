@@ -161,7 +161,7 @@ final class SharedMemoryByteTransport implements ByteTransport, SelectionKeyHand
 
     /** The doorbell, or the end of TCP. */
     @Override
-    public void ready(SelectionKey ready) throws IOException {
+    public void ready(int operations) throws IOException {
         if (closed) {
             // Another socket of the same round has ended this one.
             return;

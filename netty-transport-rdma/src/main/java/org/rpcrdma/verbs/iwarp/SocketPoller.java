@@ -162,9 +162,11 @@ final class SocketPoller {
     private void ready(SelectionKey key) {
         SelectionKeyHandler socket = (SelectionKeyHandler) key.attachment();
         try {
-            // Since it was selected its socket may have been closed, or have paused.
-            if (key.isValid() && (key.readyOps() & key.interestOps()) != 0) {
-                socket.ready(key);
+            // Since it was selected its socket may have been closed, have paused, or have another
+            // user, who may have nothing to write.
+            int operations = key.isValid() ? key.readyOps() & key.interestOps() : 0;
+            if (operations != 0) {
+                socket.ready(operations);
             }
         } catch (CancelledKeyException e) {
             // Another thread has ended it.

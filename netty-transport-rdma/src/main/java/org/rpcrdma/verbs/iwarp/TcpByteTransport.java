@@ -46,15 +46,12 @@ final class TcpByteTransport implements ByteTransport, SelectionKeyHandler, Busy
     }
 
     @Override
-    public void ready(SelectionKey ready) {
-        // What it has waited for since it was selected: a carrier that has another user by now
-        // may have nothing to write any more.
-        int operations = ready.readyOps() & ready.interestOps();
+    public void ready(int operations) {
         if ((operations & SelectionKey.OP_WRITE) != 0) {
             user.writable();
         }
-        boolean isReadable = (operations & SelectionKey.OP_READ) != 0 && ready.isValid();
-        if (isReadable && user.readAvailable() && ready.isValid()) {
+        boolean isReadable = (operations & SelectionKey.OP_READ) != 0 && key.isValid();
+        if (isReadable && user.readAvailable() && key.isValid()) {
             busy.add(this);
         }
     }

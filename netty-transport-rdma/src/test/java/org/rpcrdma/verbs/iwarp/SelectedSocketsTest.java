@@ -40,7 +40,7 @@ class SelectedSocketsTest {
         }
 
         @Override
-        public void ready(SelectionKey ready) {
+        public void ready(int operations) {
             handled.add(this);
             poller.moved(bytes);
         }

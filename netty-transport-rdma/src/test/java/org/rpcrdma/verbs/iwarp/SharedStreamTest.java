@@ -213,7 +213,7 @@ class SharedStreamTest {
             carrier.await(true, false);
             assertThat(awake.count).isOne();
             carrier.close();
-            carrier.ready(key);
+            carrier.ready(SelectionKey.OP_READ);
             carrier.await(true, true);
             assertThat(awake.count).isZero();
             assertThat(carrier.isOpen()).isFalse();

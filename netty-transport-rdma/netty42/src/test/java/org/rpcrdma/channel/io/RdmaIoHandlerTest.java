@@ -119,10 +119,16 @@ class RdmaIoHandlerTest {
 
     private Channel listen(EventLoopGroup loops, Class<? extends ServerChannel> type)
             throws InterruptedException {
+        return listen(loops, type, true);
+    }
+
+    private Channel listen(
+            EventLoopGroup loops, Class<? extends ServerChannel> type, boolean answers)
+            throws InterruptedException {
         return new ServerBootstrap()
                 .group(loops)
                 .channel(type)
-                .childHandler(inbox(true))
+                .childHandler(inbox(answers))
                 .bind(InetAddress.getLoopbackAddress(), 0)
                 .sync()
                 .channel();
@@ -139,6 +145,10 @@ class RdmaIoHandlerTest {
                 .channel();
     }
 
+    private void assertReceived(String text) throws InterruptedException {
+        assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(text);
+    }
+
     private void echo(
             EventLoopGroup loops,
             Class<? extends ServerChannel> server,
@@ -148,7 +158,7 @@ class RdmaIoHandlerTest {
         Channel channel = connect(loops, client, listener);
         for (int i = 0; i < 100; i++) {
             channel.writeAndFlush(bytes("message " + i));
-            assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("message " + i);
+            assertReceived("message " + i);
         }
         channel.close().sync();
         listener.close().sync();
@@ -179,8 +189,19 @@ class RdmaIoHandlerTest {
         Channel listener = listen(own, RdmaServerChannel.class);
         Channel channel = connect(group, RdmaChannel.class, listener);
         channel.writeAndFlush(bytes("over"));
-        assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("over");
+        assertReceived("over");
         shutDown(own);
+    }
+
+    private static void assertRunsATask(EventLoopGroup loops) throws Exception {
+        assertThat(loops.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
+    }
+
+    private static void assertRunsATimer(EventLoopGroup loops, long nanos) throws Exception {
+        assertThat(
+                        loops.schedule(() -> 1, nanos, TimeUnit.NANOSECONDS)
+                                .get(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                .isEqualTo(1);
     }
 
     @Test
@@ -189,13 +210,10 @@ class RdmaIoHandlerTest {
                 new MultiThreadIoEventLoopGroup(
                         1, RdmaIoHandler.newFactory(Rdma.provider(), PollMode.BLOCKING));
         RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(loops);
-        assertThat(loops.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
+        assertRunsATask(loops);
         await().until(() -> statistics.value(RdmaCounter.SLEEPS) > 0);
-        assertThat(loops.submit(() -> 2).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(2);
-        assertThat(
-                        loops.schedule(() -> 3, 20, TimeUnit.MILLISECONDS)
-                                .get(PATIENCE_SECONDS, TimeUnit.SECONDS))
-                .isEqualTo(3);
+        assertRunsATask(loops);
+        assertRunsATimer(loops, TimeUnit.MILLISECONDS.toNanos(20));
         assertThat(statistics.value(RdmaCounter.FAILED_ROUNDS)).isZero();
         shutDown(loops);
     }
@@ -207,7 +225,7 @@ class RdmaIoHandlerTest {
         Channel channel = connect(group, RdmaChannel.class, listener);
         await().until(() -> statistics.registeredChannels() == 3);
         channel.writeAndFlush(bytes("counted"));
-        assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("counted");
+        assertReceived("counted");
         assertThat(statistics.registeredBytes()).isPositive();
         assertThat(statistics.postedReceives()).isNotNegative();
         channel.close().sync();
@@ -226,21 +244,14 @@ class RdmaIoHandlerTest {
         group.next().register(channel).sync();
         channel.connect(listener.localAddress()).sync();
         channel.writeAndFlush(bytes("moved"));
-        assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("moved");
+        assertReceived("moved");
     }
 
     /** The loop does not wait for its handler then, and runs no timers. */
     @Test
     void aShutdownWithoutQuietPeriodDeliversWhatWasWritten() throws Exception {
         EventLoopGroup servers = new MultiThreadIoEventLoopGroup(1, RdmaIoHandler.newFactory());
-        Channel listener =
-                new ServerBootstrap()
-                        .group(servers)
-                        .channel(RdmaServerChannel.class)
-                        .childHandler(inbox(false))
-                        .bind(InetAddress.getLoopbackAddress(), 0)
-                        .sync()
-                        .channel();
+        Channel listener = listen(servers, RdmaServerChannel.class, false);
         Channel channel = connect(group, RdmaChannel.class, listener);
         CountDownLatch inactive = new CountDownLatch(1);
         channel.pipeline()
@@ -260,7 +271,7 @@ class RdmaIoHandlerTest {
         assertThat(last.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(last.isSuccess()).isTrue();
         for (int i = 0; i < 50; i++) {
-            assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("m" + i);
+            assertReceived("m" + i);
         }
         assertThat(inactive.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(channel.isRegistered()).isFalse();
@@ -271,14 +282,7 @@ class RdmaIoHandlerTest {
     @Test
     void aShutdownByATaskOfTheLoopDeliversWhatWasWritten() throws Exception {
         EventLoopGroup loops = new MultiThreadIoEventLoopGroup(1, RdmaIoHandler.newFactory());
-        Channel listener =
-                new ServerBootstrap()
-                        .group(group)
-                        .channel(RdmaServerChannel.class)
-                        .childHandler(inbox(false))
-                        .bind(InetAddress.getLoopbackAddress(), 0)
-                        .sync()
-                        .channel();
+        Channel listener = listen(group, RdmaServerChannel.class, false);
         Channel channel = connect(loops, RdmaChannel.class, listener);
         loops.submit(
                         () -> {
@@ -289,7 +293,7 @@ class RdmaIoHandlerTest {
         assertThat(loops.terminationFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(channel.isOpen()).isFalse();
         assertThat(channel.isRegistered()).isFalse();
-        assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("last");
+        assertReceived("last");
     }
 
     @Test
@@ -400,9 +404,9 @@ class RdmaIoHandlerTest {
         Channel datagrams = bindDatagrams(loops, new FixedRecvByteBufAllocator(100));
         for (int i = 0; i < 20; i++) {
             sendToItself(datagrams);
-            assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("datagram");
+            assertReceived("datagram");
             channel.writeAndFlush(bytes("message"));
-            assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("message");
+            assertReceived("message");
         }
         datagrams.close().sync();
         echo(loops, NioServerSocketChannel.class, NioSocketChannel.class);
@@ -444,7 +448,7 @@ class RdmaIoHandlerTest {
         assertThat(hasFailed.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         for (int i = 0; i < 100; i++) {
             channel.writeAndFlush(bytes("message"));
-            assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("message");
+            assertReceived("message");
         }
         // However often it fails, there is a pause after each time.
         int count = failures.get();
@@ -452,7 +456,7 @@ class RdmaIoHandlerTest {
                 .isLessThanOrEqualTo(
                         1 + (int) TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start));
         isMended.set(true);
-        assertThat(received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo("datagram");
+        assertReceived("datagram");
         shutDown(loops);
     }
 
@@ -525,28 +529,20 @@ class RdmaIoHandlerTest {
      */
     private static VerbsProvider clocked(long pollNanos, long waitNanos, AtomicBoolean isStill) {
         AtomicLong clock = new AtomicLong();
-        return changed(
-                VerbsProvider.class,
-                Rdma.provider(),
-                (opening, none) ->
-                        opening.equals("open")
-                                ? changed(
-                                        EventLoopVerbsContext.class,
-                                        Rdma.provider().open(),
-                                        (method, arguments) ->
-                                                switch (method) {
-                                                    case "nanoTime" -> clock.get();
-                                                    case "poll" -> {
-                                                        clock.addAndGet(pollNanos);
-                                                        yield isStill.get() ? 0 : null;
-                                                    }
-                                                    case "await" -> {
-                                                        clock.addAndGet(waitNanos);
-                                                        yield null;
-                                                    }
-                                                    default -> null;
-                                                })
-                                : null);
+        return device(
+                (method, arguments) ->
+                        switch (method) {
+                            case "nanoTime" -> clock.get();
+                            case "poll" -> {
+                                clock.addAndGet(pollNanos);
+                                yield isStill.get() ? 0 : null;
+                            }
+                            case "await" -> {
+                                clock.addAndGet(waitNanos);
+                                yield null;
+                            }
+                            default -> null;
+                        });
     }
 
     // ------------------------------------------------------------------ failures
@@ -561,14 +557,11 @@ class RdmaIoHandlerTest {
                             1, RdmaIoHandler.newFactory(failing(broken, fails), PollMode.BLOCKING));
             RdmaEventLoopGroupStatistics statistics = RdmaEventLoopGroupStatistics.of(loops);
             fails.set(true);
-            assertThat(loops.submit(() -> 1).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(1);
-            assertThat(
-                            loops.schedule(() -> 2, 1, TimeUnit.NANOSECONDS)
-                                    .get(PATIENCE_SECONDS, TimeUnit.SECONDS))
-                    .isEqualTo(2);
+            assertRunsATask(loops);
+            assertRunsATimer(loops, 1);
             // More than three failures begin a pause, in which tasks are run all the same.
             await().until(() -> statistics.value(RdmaCounter.FAILED_ROUNDS) >= 4);
-            assertThat(loops.submit(() -> 3).get(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(3);
+            assertRunsATask(loops);
             fails.set(false);
             shutDown(loops);
         }
@@ -576,27 +569,30 @@ class RdmaIoHandlerTest {
 
     /** A device one of whose methods fails as soon as it is told to. */
     private static VerbsProvider failing(String method, AtomicBoolean fails) {
-        return changed(
-                VerbsProvider.class,
-                Rdma.provider(),
-                (opening, none) ->
-                        opening.equals("open")
-                                ? changed(
-                                        EventLoopVerbsContext.class,
-                                        Rdma.provider().open(),
-                                        (called, arguments) -> {
-                                            if (fails.get() && called.equals(method)) {
-                                                throw new InternalError("of the test");
-                                            }
-                                            return null;
-                                        })
-                                : null);
+        return device(
+                (called, arguments) -> {
+                    if (fails.get() && called.equals(method)) {
+                        throw new InternalError("of the test");
+                    }
+                    return null;
+                });
     }
 
     /** Called before a method; what it returns is the result, unless it is {@code null}. */
     @FunctionalInterface
     private interface Change {
         Object call(String method, Object[] arguments) throws Throwable;
+    }
+
+    private static VerbsProvider device(Change change) {
+        VerbsProvider real = Rdma.provider();
+        return changed(
+                VerbsProvider.class,
+                real,
+                (method, none) ->
+                        method.equals("open")
+                                ? changed(EventLoopVerbsContext.class, real.open(), change)
+                                : null);
     }
 
     private static <T> T changed(Class<T> type, T real, Change change) {
