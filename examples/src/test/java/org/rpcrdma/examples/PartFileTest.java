@@ -102,6 +102,8 @@ class PartFileTest {
     private Process get(NfsFixture fixture) throws IOException {
         return new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        // It is over before the optimizing compiler pays.
+                        "-XX:TieredStopAtLevel=1",
                         "-cp",
                         System.getProperty("java.class.path"),
                         Main.class.getName(),

@@ -41,6 +41,8 @@ class ServeNfsCommandTest {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         line.add("-Xmx256m");
+        // It is over before the optimizing compiler pays.
+        line.add("-XX:TieredStopAtLevel=1");
         line.add("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED");
         line.add("--add-opens=java.base/java.io=ALL-UNNAMED");
         line.add("-cp");

@@ -13,7 +13,7 @@ import java.util.function.ToDoubleFunction;
 
 /**
  * What transports do in the first seconds of new processes, a client and a server each time, in turns: alone, and
- * beside a busy process for each CPU.
+ * beside busy processes.
  */
 final class ColdComparison {
 
@@ -50,17 +50,25 @@ final class ColdComparison {
     private final List<String> transports;
     private final int rounds;
     private final long millis;
+    private final int busyProcesses;
     private final List<String> jvmArguments;
     private final Map<Condition, Map<String, List<Start>>> found = new LinkedHashMap<>();
 
     /**
      * @param transports the last one is what ratios are against
      * @param millis how long a client makes calls
+     * @param busyProcesses beside which all of it is done once more
      */
-    ColdComparison(List<String> transports, int rounds, long millis, List<String> jvmArguments) {
+    ColdComparison(
+            List<String> transports,
+            int rounds,
+            long millis,
+            int busyProcesses,
+            List<String> jvmArguments) {
         this.transports = transports;
         this.rounds = rounds;
         this.millis = millis;
+        this.busyProcesses = busyProcesses;
         this.jvmArguments = jvmArguments;
     }
 
@@ -68,7 +76,7 @@ final class ColdComparison {
         for (boolean isLoaded : new boolean[] {false, true}) {
             List<ColdProcess> others = new ArrayList<>();
             try {
-                for (int i = 0; isLoaded && i < Runtime.getRuntime().availableProcessors(); i++) {
+                for (int i = 0; isLoaded && i < busyProcesses; i++) {
                     ColdProcess other = new ColdProcess(List.of("-XX:TieredStopAtLevel=1"), "BUSY");
                     others.add(other);
                     other.line();

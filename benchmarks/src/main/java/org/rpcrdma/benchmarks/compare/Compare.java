@@ -86,7 +86,8 @@ final class Compare implements Callable<Integer> {
             description =
                     "Milliseconds of each work on each transport before the first round, six times"
                             + " as many of the first work of a kind, and more of them until calls"
-                            + " do not become faster any more. Default: ${DEFAULT-VALUE}.")
+                            + " do not become faster any more; 0 for none. Default:"
+                            + " ${DEFAULT-VALUE}.")
     private long warmUp = 1000;
 
     @Option(
@@ -190,7 +191,7 @@ final class Compare implements Callable<Integer> {
         if (isSmoke) {
             rounds = 1;
             millis = 30;
-            warmUp = 30;
+            warmUp = 0;
             tries = 1;
         }
         List<Work> works =
@@ -220,6 +221,7 @@ final class Compare implements Callable<Integer> {
                 transports,
                 isSmoke ? 1 : rounds,
                 isSmoke ? SMOKE_MILLIS : COLD_MILLIS,
+                Runtime.getRuntime().availableProcessors(),
                 jvmArguments);
     }
 

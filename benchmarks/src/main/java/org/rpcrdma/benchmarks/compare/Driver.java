@@ -92,11 +92,11 @@ abstract class Driver {
         call(work, next);
     }
 
-    /** Once in each round of the event loop. Calls that are late beyond all bounds are not made. */
+    /** Once in each round of the event loop. Calls that are late beyond all bounds are not made, but for the first. */
     private void sendDue() {
         long now = clock.getAsLong();
         boolean any = false;
-        while (due - now <= 0 && due - end < 0 && out < MAX_OUTSTANDING) {
+        while (due - now <= 0 && isDueInWindow() && out < MAX_OUTSTANDING) {
             send(due);
             due = begin + (long) (++scheduled * interval);
             any = true;
@@ -110,6 +110,11 @@ abstract class Driver {
         } else if (out == 0) {
             listener.finished(calls);
         }
+    }
+
+    /** A window that begins when it would be over has its first call all the same. */
+    private boolean isDueInWindow() {
+        return due - end < 0 || scheduled == 0;
     }
 
     private void sendInNextRound() {

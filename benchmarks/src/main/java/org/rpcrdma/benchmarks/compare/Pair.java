@@ -42,8 +42,13 @@ final class Pair implements AutoCloseable {
     /**
      * JVMs that have not made calls of this kind compile for seconds, and for longer where loops that never block leave
      * the compiler little of the CPUs: calls are made until they do not become faster any more.
+     *
+     * @param millis of each work; 0 for no warm-up
      */
     void warmUp(Work work, long millis) throws IOException, InterruptedException {
+        if (millis == 0) {
+            return;
+        }
         run(work, warm.add(work.application()) ? millis * FIRST : millis);
         long slice = Math.max(1, millis / SLICES);
         double best = 0;
@@ -65,8 +70,7 @@ final class Pair implements AutoCloseable {
     }
 
     Window run(Work work, long millis) throws IOException, InterruptedException {
-        server.resume();
-        client.resume();
+        resume();
         try {
             Cost before = server.ask(Request.of(Request.Command.COST)).cost();
             Window window =
@@ -83,8 +87,7 @@ final class Pair implements AutoCloseable {
 
     /** The memory of both processes that is in use. */
     long memory() throws IOException, InterruptedException {
-        server.resume();
-        client.resume();
+        resume();
         try {
             Request request = Request.of(Request.Command.MEMORY);
             long bytes = server.ask(request).bytes();
@@ -94,9 +97,18 @@ final class Pair implements AutoCloseable {
         }
     }
 
+    private void resume() throws IOException, InterruptedException {
+        server.resume();
+        if (client != server) {
+            client.resume();
+        }
+    }
+
     private void suspend() throws IOException, InterruptedException {
         client.suspend();
-        server.suspend();
+        if (client != server) {
+            server.suspend();
+        }
     }
 
     @Override

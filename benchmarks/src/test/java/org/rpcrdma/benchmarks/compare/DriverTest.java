@@ -107,6 +107,12 @@ class DriverTest {
                 .isGreaterThanOrEqualTo(30);
     }
 
+    /** The event loop may have been away from its CPU for all of a short window. */
+    @Test
+    void aWindowThatBeginsWhenItIsOverHasOneCall() throws Exception {
+        assertThat(run(Work.of(Procedure.NULL, 0, 1).at(100, 1000), 1, 0)).isEqualTo(1);
+    }
+
     @Test
     void withoutARateEachAnswerIsFollowedByTheNextCall() throws Exception {
         assertThat(run(Work.of(Procedure.NULL, 0, 4), 1, 5)).isGreaterThanOrEqualTo(4);

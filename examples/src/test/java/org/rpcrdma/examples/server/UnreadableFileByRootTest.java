@@ -44,7 +44,8 @@ class UnreadableFileByRootTest {
                 .as("setpriv(1) of util-linux leaves root what the tests need, and not more")
                 .isTrue();
         List<String> line = new ArrayList<>(WITHOUT_RIGHTS);
-        line.addAll(List.of(JAVA, "-ea", "-Xmx256m"));
+        // It is over before the optimizing compiler pays.
+        line.addAll(List.of(JAVA, "-ea", "-Xmx256m", "-XX:TieredStopAtLevel=1"));
         line.add("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED");
         line.add("--add-opens=java.base/java.io=ALL-UNNAMED");
         line.addAll(List.of("-cp", CLASS_PATH));
