@@ -36,11 +36,14 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
     private final ConnectionSharedState link;
     private final InboundPullMemoryBudget budget;
 
+    /** Whether its memory is that of calls. */
+    private final boolean isOfCall;
+
     /**
      * Whether the peer has sent the message unsolicited: its incomplete bytes count against the quota of the peer's
      * address, and a Read that ends the connection marks the call with this XID as fatal.
      */
-    private final boolean isOfCall;
+    private boolean isUnsolicited;
 
     private final ReassembledPayloadStreamLayout layout = new ReassembledPayloadStreamLayout();
 
@@ -73,9 +76,10 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
     }
 
     /** Begins with a message. */
-    CallOrReplyReadListPull of(int message, boolean isApart) {
+    CallOrReplyReadListPull of(int message, boolean isFromPeerAlone, boolean isApart) {
         state = State.PLANNED;
         xid = message;
+        isUnsolicited = isFromPeerAlone;
         layout.apart(isApart);
         hasFailed = false;
         isRefused = false;
@@ -115,7 +119,7 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
         }
         countedBytes = total;
         try {
-            if (isOfCall) {
+            if (isUnsolicited) {
                 // The peer decides how much, and when the data arrive.
                 link.internals.incompleteBegins(total);
                 incompleteBytes = total;
@@ -220,7 +224,7 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
                             || read.cause() instanceof ClosedChannelException
                             || !link.channel.isActive();
             isRefused |= !isLost;
-            if (isOfCall) {
+            if (isUnsolicited) {
                 link.blame(xid, read.cause());
             }
         }

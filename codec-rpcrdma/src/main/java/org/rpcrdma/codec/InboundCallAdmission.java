@@ -47,7 +47,7 @@ final class InboundCallAdmission {
             return null;
         }
         boolean hasReads = hasChunks && header.reads().segments() > 0;
-        CallOrReplyReadListPull pull = hasReads ? pulls.of(header.xid()) : null;
+        CallOrReplyReadListPull pull = hasReads ? pulls.of(header.xid(), true) : null;
         refusal = checks.call(message, header, payload, pull == null ? null : pull.layout());
         if (refusal != null) {
             if (pull != null) {

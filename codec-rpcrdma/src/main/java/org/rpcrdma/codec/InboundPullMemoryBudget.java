@@ -40,9 +40,13 @@ final class InboundPullMemoryBudget {
         retry = new RegisteredMemoryRetryTimer(link, this::readHeld);
     }
 
-    /** New pull of a message. */
-    CallOrReplyReadListPull of(int xid) {
-        return spares.take().of(xid, mayBeApart);
+    /**
+     * New pull of a message.
+     *
+     * @param isUnsolicited whether nothing from here has asked for it
+     */
+    CallOrReplyReadListPull of(int xid, boolean isUnsolicited) {
+        return spares.take().of(xid, isUnsolicited, mayBeApart);
     }
 
     void recycle(CallOrReplyReadListPull pull) {

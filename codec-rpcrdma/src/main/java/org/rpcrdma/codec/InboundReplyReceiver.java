@@ -60,7 +60,7 @@ final class InboundReplyReceiver {
             }
             return null;
         }
-        CallOrReplyReadListPull pull = isPulled ? pulls.of(header.xid()) : null;
+        CallOrReplyReadListPull pull = isPulled ? pulls.of(header.xid(), false) : null;
         String problem =
                 checks.reply(
                         call.header, message, header, payload, pull == null ? null : pull.layout());

@@ -8,6 +8,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.CorruptedFrameException;
 import io.netty.util.ReferenceCountUtil;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import org.rpcrdma.codec.internal.MessageJoin;
 
@@ -37,6 +38,9 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
      * finds here what is in front of its own records, and in {@link #pending} what is not whole.
      */
     private final ArrayDeque<Object> records = new ArrayDeque<>();
+
+    /** Whether a write has failed: nothing is written until the channel is closed. */
+    private boolean hasFailed;
 
     /**
      * An adapter for one channel.
@@ -70,15 +74,22 @@ public final class RecordMarkingAdapter extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (!(message instanceof ByteBuf bytes)) {
-            ctx.write(message, promise);
+        if (hasFailed) {
+            ReferenceCountUtil.release(message);
+            promise.tryFailure(new ClosedChannelException());
             return;
         }
         try {
-            collect(ctx, bytes);
-            takeRecords(ctx, promise);
+            if (message instanceof ByteBuf bytes) {
+                collect(ctx, bytes);
+                takeRecords(ctx, promise);
+            } else {
+                records.add(message);
+                records.add(promise);
+            }
             writeRecords(ctx);
         } catch (Throwable t) {
+            hasFailed = true;
             ctx.close();
             release();
             failRecords(t);

@@ -69,7 +69,7 @@ final class UnclassifiedLongMessageReceiver {
     void receive(ChannelHandlerContext ctx, ByteBuf message, TransportHeader header, int payload) {
         boolean isAwaited = isReplyAwaited(header.xid());
         int others = messages.sizeOf(header.xid());
-        if ((!isAwaited || others > 0) && isOverrun()) {
+        if (isOverrun()) {
             link.report(header.xid(), overrun());
             return;
         }
@@ -87,7 +87,7 @@ final class UnclassifiedLongMessageReceiver {
         }
         // Of two with an awaited XID either may be the reply, which must not wait for calls.
         InboundPullMemoryBudget pulls = isAwaited ? requester.pulls() : responder.pulls();
-        CallOrReplyReadListPull pull = pulls.of(header.xid());
+        CallOrReplyReadListPull pull = pulls.of(header.xid(), !isAwaited || others > 0);
         UnclassifiedLongMessageState unclassified = spares.take().begin(pull);
         refusal = checks.call(message, header, payload, pull.layout());
         switch (unclassified.headerChecked(refusal == null, isAwaited)) {
@@ -121,7 +121,7 @@ final class UnclassifiedLongMessageReceiver {
     }
 
     private int mostUnclassified() {
-        return responder.credits.maximum
+        return (responder.credits == null ? 0 : responder.credits.maximum)
                 + (requester.credits == null ? 0 : requester.credits.inFlight);
     }
 
@@ -158,6 +158,13 @@ final class UnclassifiedLongMessageReceiver {
     private void memoryIsBack(ChannelHandlerContext ctx, UnclassifiedLongMessageState message) {
         CallOrReplyReadListPull pull = message.pull();
         boolean isAwaited = isReplyAwaited(pull.xid());
+        if (!isAwaited && !pull.isOfCall()) {
+            // The reply has come without it, so that it is a call, for which no reply must wait.
+            proceed(ctx, message, message.replyCame());
+            ctx.fireChannelReadComplete();
+            link.flushes().flushRequested();
+            return;
+        }
         UnclassifiedLongMessageState.Memory memory = UnclassifiedLongMessageState.Memory.NONE;
         if (pull.tryAllocate()) {
             memory = UnclassifiedLongMessageState.Memory.TAKEN;

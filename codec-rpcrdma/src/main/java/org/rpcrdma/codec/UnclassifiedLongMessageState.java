@@ -11,6 +11,7 @@ import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
  * <pre>
  * RECEIVED ── header ──► RECEIVED, REPLY, REFUSED
  * RECEIVED, WAITING ── memory ──► PULLING, WAITING, REPLY, REFUSED
+ * WAITING ── the reply with its XID ──► CALL
  * PULLING ── Reads have ended ──► CALL, REPLY, LOST
  * </pre>
  *
@@ -87,6 +88,12 @@ final class UnclassifiedLongMessageState {
                     case LATER -> State.WAITING;
                     case NONE -> unpulled(isReplyAwaited);
                 });
+    }
+
+    /** The reply to the call from here with this XID has come, and was another message. */
+    State replyCame() {
+        require(state == State.WAITING);
+        return enter(State.CALL);
     }
 
     /**

@@ -20,9 +20,9 @@ class HeldMessageFaultTest {
             RpcPair.on(
                     pair.serverChannel,
                     () -> {
-                        pulls.hold(pulls.of(1), HeldMessageFaultTest::fail);
-                        pulls.hold(pulls.of(2), HeldMessageFaultTest::fail);
-                        pulls.recycle(pulls.of(3));
+                        pulls.hold(pulls.of(1, true), HeldMessageFaultTest::fail);
+                        pulls.hold(pulls.of(2, true), HeldMessageFaultTest::fail);
+                        pulls.recycle(pulls.of(3, true));
                         return null;
                     });
             assertThat(pair.server.awaitInactive()).isTrue();

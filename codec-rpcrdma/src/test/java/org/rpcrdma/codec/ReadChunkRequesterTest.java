@@ -310,6 +310,39 @@ class ReadChunkRequesterTest {
         assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
     }
 
+    /** A long call that looked like a reply waits for memory no longer as one, when the reply has come without it. */
+    @Test
+    @Proves({"RR-33", "BIDI-03"})
+    void noReplyWaitsBehindACallThatLookedLikeOne() throws Exception {
+        byte[] second = takeLargeReverseCall(0x100);
+        HeldReads held = holdReads();
+        call(1);
+        offerAlone(1, reply(1, second.length));
+        call(2);
+        second[3] = 2;
+        second[2] = 0;
+        offerAlone(2, second);
+        server.send(RawPeer.header(2, 0), Rpc.reply(2));
+        assertThat(pair.client.takeXid()).isEqualTo(2);
+        HeldReads heldLater = new HeldReads();
+        on(
+                pair.clientChannel,
+                () -> {
+                    held.letGo();
+                    pair.clientChannel.pipeline().addFirst(heldLater);
+                    return null;
+                });
+        assertThat(pair.client.takeBytes()).isEqualTo(reply(1, second.length));
+        takeCompletion(1);
+        RpcPair.settle(pair.clientChannel);
+        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isEqualTo(second.length);
+        pair.call(Rpc.reply(0x100));
+        server.take();
+        RpcPair.settle(pair.clientChannel);
+        on(pair.clientChannel, heldLater::letGo);
+        assertThat(pair.client.takeBytes()).isEqualTo(second);
+    }
+
     /** After it no second one of its size has memory, and it is not answered. */
     private byte[] takeLargeReverseCall(int xid) throws Exception {
         connect(
@@ -728,6 +761,25 @@ class ReadChunkRequesterTest {
             }
         }
         assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isEqualTo(isOneTooMany ? 1 : 0);
+    }
+
+    /** Those whose calls were answered by other messages count, too. */
+    @Test
+    @Proves({"V1-CRED-15", "SEC-12"})
+    void longMessagesThatNobodyWaitsForAnyMoreAreBounded() throws Exception {
+        connectWithReverseCalls();
+        bringCredits();
+        holdReads();
+        for (int xid = 1; xid <= 5; xid++) {
+            call(xid);
+            offerAlone(xid, reply(xid, LENGTH));
+            server.send(RawPeer.header(xid, 0), Rpc.reply(xid));
+            assertThat(pair.client.takeXid()).isEqualTo(xid);
+        }
+        call(6);
+        offerAlone(6, reply(6, LENGTH));
+        assertThat(pair.client.awaitInactive()).isTrue();
+        assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isEqualTo(1);
     }
 
     /**

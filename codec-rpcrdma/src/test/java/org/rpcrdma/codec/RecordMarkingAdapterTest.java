@@ -12,6 +12,7 @@ import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.handler.codec.CorruptedFrameException;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -201,6 +202,71 @@ class RecordMarkingAdapterTest {
         assertThat(written.cause()).isInstanceOf(CorruptedFrameException.class);
         assertThat(channel.isOpen()).isFalse();
         assertThat(outer.refCnt()).isZero();
+        assertThat(channel.finish()).isFalse();
+    }
+
+    /** Nothing that comes behind it is taken for the rest of its records. */
+    @Test
+    void aWriteBehindAFailedOneFailsThoughTheCloseWaits() {
+        Runnable[] close = new Runnable[1];
+        ByteBuf inner = Unpooled.buffer().writeInt(0x80000004).writeInt(3).writeInt(0x80000065);
+        EmbeddedChannel channel =
+                new EmbeddedChannel(
+                        new ChannelOutboundHandlerAdapter() {
+                            @Override
+                            public void write(
+                                    ChannelHandlerContext ctx, Object record, ChannelPromise end) {
+                                ctx.write(record, end);
+                                ctx.channel().write(inner);
+                            }
+
+                            @Override
+                            public void close(ChannelHandlerContext ctx, ChannelPromise end) {
+                                close[0] = () -> ctx.close(end);
+                            }
+                        },
+                        new RecordMarkingAdapter(100));
+        ByteBuf outer = Unpooled.buffer().writeInt(0x80000004).writeInt(1);
+        outer.writeInt(0x80000004).writeInt(2);
+        ByteBuf last = Unpooled.buffer().writeInt(0x80000004).writeInt(4);
+        ChannelFuture[] told = new ChannelFuture[1];
+        channel.write(outer).addListener(failed -> told[0] = channel.write(last));
+        channel.flush();
+        channel.releaseOutbound();
+        assertThat(told[0].cause()).isInstanceOf(ClosedChannelException.class);
+        assertThat(List.of(outer, inner, last)).allMatch(buffer -> buffer.refCnt() == 0);
+        close[0].run();
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(channel.finish()).isFalse();
+    }
+
+    @Test
+    void whatIsNoBufferStaysBehindTheRecordsInFrontOfIt() {
+        EmbeddedChannel channel =
+                new EmbeddedChannel(
+                        new ChannelOutboundHandlerAdapter() {
+                            private boolean isSecond;
+
+                            @Override
+                            public void write(
+                                    ChannelHandlerContext ctx, Object record, ChannelPromise end) {
+                                ctx.write(record, end);
+                                if (!isSecond) {
+                                    isSecond = true;
+                                    ctx.channel().write("last");
+                                }
+                            }
+                        },
+                        new RecordMarkingAdapter(100));
+        ByteBuf outer = Unpooled.buffer().writeInt(0x80000004).writeInt(1);
+        channel.writeOneOutbound(outer.writeInt(0x80000004).writeInt(2));
+        channel.flush();
+        for (int i = 1; i <= 2; i++) {
+            ByteBuf record = channel.readOutbound();
+            assertThat(record.readInt()).isEqualTo(i);
+            record.release();
+        }
+        assertThat(channel.<Object>readOutbound()).isEqualTo("last");
         assertThat(channel.finish()).isFalse();
     }
 
