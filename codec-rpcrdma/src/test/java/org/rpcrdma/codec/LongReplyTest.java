@@ -64,14 +64,14 @@ class LongReplyTest {
                 assertThat(pair.client.takeBytes()).isEqualTo(reply);
             }
             assertThat(pair.clientConnection().callsInFlight()).isZero();
-            assertThat(
-                            on(
-                                    pair.clientChannel,
-                                    () ->
-                                            pair.clientConnection()
-                                                    .value(RpcRdmaGauge.READ_BYTES_HELD)))
-                    .isZero();
+            assertThat(readBytesHeld(pair)).isZero();
         }
+    }
+
+    private static long readBytesHeld(RpcPair pair) throws Exception {
+        return on(
+                pair.clientChannel,
+                () -> pair.clientConnection().value(RpcRdmaGauge.READ_BYTES_HELD));
     }
 
     @ParameterizedTest
@@ -112,13 +112,7 @@ class LongReplyTest {
                 byte[] reply = pair.client.takeBytes();
                 int xid = Unpooled.wrappedBuffer(reply).getInt(0);
                 assertThat(Arrays.equals(reply, replies.remove(xid))).isTrue();
-                assertThat(
-                                on(
-                                        pair.clientChannel,
-                                        () ->
-                                                pair.clientConnection()
-                                                        .value(RpcRdmaGauge.READ_BYTES_HELD)))
-                        .isLessThanOrEqualTo((long) clientMib * MIB);
+                assertThat(readBytesHeld(pair)).isLessThanOrEqualTo((long) clientMib * MIB);
                 assertThat(
                                 on(
                                         pair.serverChannel,

@@ -57,6 +57,10 @@ class ReadChunkRequesterTest {
         return pair.clientConnection();
     }
 
+    private long readBytesHeld() throws Exception {
+        return on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD));
+    }
+
     private void call(int xid) throws Exception {
         pair.call(Rpc.echo(xid, 8));
         server.take();
@@ -232,8 +236,7 @@ class ReadChunkRequesterTest {
         assertThat(client().value(RpcRdmaCounter.BAD_REPLIES)).isEqualTo(1);
         assertThat(client().value(RpcRdmaCounter.READ_BYTES)).isEqualTo(isRead ? LENGTH : 0);
         assertThat(client().callsInFlight()).isZero();
-        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
-                .isZero();
+        assertThat(readBytesHeld()).isZero();
         assertWorks(XID + 2);
     }
 
@@ -266,8 +269,7 @@ class ReadChunkRequesterTest {
         for (int xid = 1; xid <= replies; xid++) {
             assertThat(pair.client.takeBytes()).isEqualTo(reply(xid, length));
         }
-        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
-                .isZero();
+        assertThat(readBytesHeld()).isZero();
         assertThat(client().callsInFlight()).isZero();
     }
 
@@ -286,7 +288,7 @@ class ReadChunkRequesterTest {
         takeCompletion(xid);
         pair.call(Rpc.reply(0x100));
         server.take();
-        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
+        assertThat(readBytesHeld()).isZero();
     }
 
     /** A long call with the XID of a call of this side looks like its reply, and is read again as a call. */
@@ -304,10 +306,10 @@ class ReadChunkRequesterTest {
         pair.call(Rpc.reply(0x100));
         server.take();
         assertThat(pair.client.takeBytes()).isEqualTo(second);
-        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isEqualTo(second.length);
+        assertThat(readBytesHeld()).isEqualTo(second.length);
         pair.call(Rpc.reply(1));
         server.take();
-        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isZero();
+        assertThat(readBytesHeld()).isZero();
     }
 
     /** A long call that looked like a reply waits for memory no longer as one, when the reply has come without it. */
@@ -335,7 +337,7 @@ class ReadChunkRequesterTest {
         assertThat(pair.client.takeBytes()).isEqualTo(reply(1, second.length));
         takeCompletion(1);
         RpcPair.settle(pair.clientChannel);
-        assertThat(client().value(RpcRdmaGauge.READ_BYTES_HELD)).isEqualTo(second.length);
+        assertThat(readBytesHeld()).isEqualTo(second.length);
         pair.call(Rpc.reply(0x100));
         server.take();
         RpcPair.settle(pair.clientChannel);
@@ -385,11 +387,7 @@ class ReadChunkRequesterTest {
                 }
                 if (end != null) {
                     ReferenceCountUtil.release(end);
-                    assertThat(
-                                    on(
-                                            pair.clientChannel,
-                                            () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
-                            .isZero();
+                    assertThat(readBytesHeld()).isZero();
                 }
                 assertThat(pair.client.errors).isEmpty();
                 RpcRdmaConnection ended = client();
@@ -651,8 +649,7 @@ class ReadChunkRequesterTest {
         assertThat(pair.client.takeFailure()).isInstanceOf(ReplyPullException.class);
         takeCompletion(4);
         assertThat(client().callsInFlight()).isZero();
-        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
-                .isZero();
+        assertThat(readBytesHeld()).isZero();
         assertThat(client().value(RpcRdmaCounter.CREDIT_OVERRUNS)).isZero();
         assertThat(on(pair.clientChannel, () -> client().responder().credits.unanswered()))
                 .isZero();
@@ -726,8 +723,7 @@ class ReadChunkRequesterTest {
         }
         assertThat(client().callsInFlight()).isZero();
         assertThat(on(pair.clientChannel, () -> client().unclassified().size())).isZero();
-        assertThat(on(pair.clientChannel, () -> client().value(RpcRdmaGauge.READ_BYTES_HELD)))
-                .isZero();
+        assertThat(readBytesHeld()).isZero();
         assertWorks(3);
     }
 

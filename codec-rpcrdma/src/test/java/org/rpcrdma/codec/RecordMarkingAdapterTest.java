@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
@@ -16,6 +17,7 @@ import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.function.Consumer;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import org.junit.jupiter.api.Test;
@@ -179,21 +181,35 @@ class RecordMarkingAdapterTest {
         assertThat(channel.finish()).isFalse();
     }
 
+    /** Does something more within the write of the first record. */
+    private static class WriteWithin extends ChannelOutboundHandlerAdapter {
+
+        private Consumer<Channel> more;
+
+        WriteWithin(Consumer<Channel> more) {
+            this.more = more;
+        }
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object record, ChannelPromise end) {
+            ctx.write(record, end);
+            Consumer<Channel> now = more;
+            more = within -> {};
+            now.accept(ctx.channel());
+        }
+    }
+
     /** Its records that are whole have failed with it, and so have those of the write around it. */
     @Test
     void aWriteThatFailsWithinAWriteEndsBoth() {
         ChannelFuture[] inner = new ChannelFuture[1];
         EmbeddedChannel channel =
                 new EmbeddedChannel(
-                        new ChannelOutboundHandlerAdapter() {
-                            @Override
-                            public void write(
-                                    ChannelHandlerContext ctx, Object record, ChannelPromise end) {
-                                ctx.write(record, end);
-                                inner[0] =
-                                        ctx.channel().write(Unpooled.buffer().writeInt(0x80000065));
-                            }
-                        },
+                        new WriteWithin(
+                                within ->
+                                        inner[0] =
+                                                within.write(
+                                                        Unpooled.buffer().writeInt(0x80000065))),
                         new RecordMarkingAdapter(100));
         ByteBuf outer = Unpooled.buffer().writeInt(0x80000004).writeInt(1);
         outer.writeInt(0x80000004).writeInt(2);
@@ -212,14 +228,7 @@ class RecordMarkingAdapterTest {
         ByteBuf inner = Unpooled.buffer().writeInt(0x80000004).writeInt(3).writeInt(0x80000065);
         EmbeddedChannel channel =
                 new EmbeddedChannel(
-                        new ChannelOutboundHandlerAdapter() {
-                            @Override
-                            public void write(
-                                    ChannelHandlerContext ctx, Object record, ChannelPromise end) {
-                                ctx.write(record, end);
-                                ctx.channel().write(inner);
-                            }
-
+                        new WriteWithin(within -> within.write(inner)) {
                             @Override
                             public void close(ChannelHandlerContext ctx, ChannelPromise end) {
                                 close[0] = () -> ctx.close(end);
@@ -244,19 +253,7 @@ class RecordMarkingAdapterTest {
     void whatIsNoBufferStaysBehindTheRecordsInFrontOfIt() {
         EmbeddedChannel channel =
                 new EmbeddedChannel(
-                        new ChannelOutboundHandlerAdapter() {
-                            private boolean isSecond;
-
-                            @Override
-                            public void write(
-                                    ChannelHandlerContext ctx, Object record, ChannelPromise end) {
-                                ctx.write(record, end);
-                                if (!isSecond) {
-                                    isSecond = true;
-                                    ctx.channel().write("last");
-                                }
-                            }
-                        },
+                        new WriteWithin(within -> within.write("last")),
                         new RecordMarkingAdapter(100));
         ByteBuf outer = Unpooled.buffer().writeInt(0x80000004).writeInt(1);
         channel.writeOneOutbound(outer.writeInt(0x80000004).writeInt(2));

@@ -17,7 +17,6 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.InterceptedDevice;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
-import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
@@ -39,7 +38,11 @@ class UnreadRepliesTest {
 
     private final AtomicBoolean isDeaf = new AtomicBoolean();
     private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(1, DEVICE, PollMode.BLOCKING);
-    private final RdmaEventLoopGroup bads = new RdmaEventLoopGroup(1, deaf(), PollMode.BLOCKING);
+    private final RdmaEventLoopGroup bads =
+            new RdmaEventLoopGroup(
+                    1,
+                    InterceptedDevice.withoutReceiveMemory(DEVICE, isDeaf::get),
+                    PollMode.BLOCKING);
     private final RawPeers peers =
             new RawPeers(
                     RpcRdmaConfig.builder()
@@ -49,26 +52,6 @@ class UnreadRepliesTest {
     private final RpcRdmaMetrics metrics = peers.metrics;
     private RawPeer bad;
     private RawPeer good;
-
-    /** A device that reads no message: its user has no memory for one. */
-    private VerbsProvider deaf() {
-        return InterceptedDevice.of(
-                DEVICE,
-                call ->
-                        call.name().equals("createQueuePair")
-                                ? call.proceedWith(deaf((QueuePairHandler) call.last()))
-                                : call.proceed());
-    }
-
-    private QueuePairHandler deaf(QueuePairHandler handler) {
-        return InterceptedDevice.intercepted(
-                QueuePairHandler.class,
-                handler,
-                call ->
-                        isDeaf.get() && call.name().equals("receiveMemory")
-                                ? null
-                                : call.proceed());
-    }
 
     /** Answers each call at once. */
     @Sharable

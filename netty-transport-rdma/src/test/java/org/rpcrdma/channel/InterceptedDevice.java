@@ -5,8 +5,10 @@ import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.rpcrdma.verbs.EventLoopVerbsContext;
+import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.VerbsProvider;
 
 /** Provider of devices whose calls a test sees, answers itself or fails. */
@@ -74,6 +76,30 @@ public final class InterceptedDevice implements VerbsProvider {
 
     public static VerbsProvider of(VerbsProvider device, Interceptor interceptor) {
         return new InterceptedDevice(() -> device, interceptor);
+    }
+
+    /** A device that reads no message while its user is without memory for one. */
+    public static VerbsProvider withoutReceiveMemory(
+            VerbsProvider device, BooleanSupplier isWithout) {
+        return of(
+                device,
+                call ->
+                        call.name().equals("createQueuePair")
+                                ? call.proceedWith(
+                                        withoutReceiveMemory(
+                                                (QueuePairHandler) call.last(), isWithout))
+                                : call.proceed());
+    }
+
+    private static QueuePairHandler withoutReceiveMemory(
+            QueuePairHandler handler, BooleanSupplier isWithout) {
+        return intercepted(
+                QueuePairHandler.class,
+                handler,
+                call ->
+                        isWithout.getAsBoolean() && call.name().equals("receiveMemory")
+                                ? null
+                                : call.proceed());
     }
 
     public static <T> T intercepted(Class<T> type, T target, Interceptor interceptor) {

@@ -30,8 +30,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.rpcrdma.channel.internal.ChannelInternals;
-import org.rpcrdma.verbs.QueuePairHandler;
-import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
@@ -57,28 +55,11 @@ class UnsentBoundTest {
     private final RdmaEventLoopGroup servers =
             new RdmaEventLoopGroup(1, new IwarpProvider(DEVICE), PollMode.BLOCKING);
     private final RdmaEventLoopGroup clients =
-            new RdmaEventLoopGroup(1, deafDevice(), PollMode.BLOCKING);
+            new RdmaEventLoopGroup(
+                    1,
+                    InterceptedDevice.withoutReceiveMemory(new IwarpProvider(DEVICE), isDeaf::get),
+                    PollMode.BLOCKING);
     private Channel listener;
-
-    private VerbsProvider deafDevice() {
-        return InterceptedDevice.of(
-                new IwarpProvider(DEVICE),
-                call ->
-                        call.name().equals("createQueuePair")
-                                ? call.proceedWith(deaf((QueuePairHandler) call.last()))
-                                : call.proceed());
-    }
-
-    /** While it has no memory for a message, the device does not read. */
-    private QueuePairHandler deaf(QueuePairHandler handler) {
-        return InterceptedDevice.intercepted(
-                QueuePairHandler.class,
-                handler,
-                call ->
-                        isDeaf.get() && call.name().equals("receiveMemory")
-                                ? null
-                                : call.proceed());
-    }
 
     /** Answers each message by one of another length. */
     private static final class Answers extends ChannelInboundHandlerAdapter {

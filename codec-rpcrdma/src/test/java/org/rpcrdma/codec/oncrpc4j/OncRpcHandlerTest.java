@@ -9,11 +9,8 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerAdapter;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.EOFException;
@@ -72,6 +69,7 @@ import org.rpcrdma.Proves;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.codec.LateReplies;
 import org.rpcrdma.codec.ObjectGraph;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
@@ -491,14 +489,6 @@ class OncRpcHandlerTest {
         tasks.remove().run();
         assertThat(held).isEmpty();
         channel.finishAndReleaseAll();
-    }
-
-    /** As the codec does it where the duplicate request cache waits for the replies of a lost connection. */
-    private static final class LateReplies extends ChannelHandlerAdapter {
-        @Override
-        public void handlerRemoved(ChannelHandlerContext ctx) {
-            ctx.pipeline().addLast(new ChannelOutboundHandlerAdapter());
-        }
     }
 
     /** Otherwise the queue of the executor has no bound: a client connects, calls and closes again and again. */

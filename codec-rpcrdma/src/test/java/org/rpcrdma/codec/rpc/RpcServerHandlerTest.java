@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.codec.LateReplies;
 import org.rpcrdma.codec.RpcMessage;
 import org.rpcrdma.codec.ScarceMemory;
 import org.rpcrdma.codec.internal.CallAnsweredException;
@@ -408,14 +409,6 @@ class RpcServerHandlerTest {
         assertThat(other.isOpen()).isFalse();
         assertThat(other.<Object>readOutbound()).isNull();
         assertThat(dropped.xids).containsExactly(7);
-    }
-
-    /** As the codec does it where the duplicate request cache waits for the replies of a lost connection. */
-    private static final class LateReplies extends ChannelHandlerAdapter {
-        @Override
-        public void handlerRemoved(ChannelHandlerContext ctx) {
-            ctx.pipeline().addLast(new ChannelOutboundHandlerAdapter());
-        }
     }
 
     /** Otherwise the queue of the executor has no bound: a client connects, calls and closes again and again. */

@@ -4,7 +4,6 @@ package org.rpcrdma.verbs.iwarp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.nio.channels.spi.SelectorProvider;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -110,7 +109,7 @@ class DeadlineTaskQueueTest {
     @Test
     void whatLacksMemoryExpiresAgainAndHoldsUpNoOther() {
         long[] clock = {0};
-        DeadlineTaskQueue queue = new DeadlineTaskQueue(new Clock(clock));
+        DeadlineTaskQueue queue = new DeadlineTaskQueue(new ClockedHost(() -> clock[0]));
         List<Error> lacks = new ArrayList<>(List.of(new OutOfMemoryError("no heap")));
         queue.add(
                 task(
@@ -136,7 +135,7 @@ class DeadlineTaskQueueTest {
     @Test
     void whatLacksMemoryBehindItsRemovalExpiresAgain() {
         long[] clock = {0};
-        DeadlineTaskQueue queue = new DeadlineTaskQueue(new Clock(clock));
+        DeadlineTaskQueue queue = new DeadlineTaskQueue(new ClockedHost(() -> clock[0]));
         List<Error> lacks = new ArrayList<>(List.of(new OutOfMemoryError("no heap")));
         DeadlineTask[] task = new DeadlineTask[1];
         task[0] =
@@ -186,7 +185,7 @@ class DeadlineTaskQueueTest {
     void thousandsOfTimersAreNotComparedWithEachOther() {
         long[] clock = {0};
         long[] calls = {0};
-        DeadlineTaskQueue many = new DeadlineTaskQueue(new Clock(clock));
+        DeadlineTaskQueue many = new DeadlineTaskQueue(new ClockedHost(() -> clock[0]));
         final class Counted implements DeadlineTask {
             private final long deadline;
 
@@ -232,24 +231,5 @@ class DeadlineTaskQueueTest {
         }
         assertThat(many.isEmpty()).isTrue();
         assertThat(calls[0]).isLessThan(100L * count);
-    }
-
-    private static final class Clock implements IwarpHost {
-
-        private final long[] nanos;
-
-        Clock(long[] nanos) {
-            this.nanos = nanos;
-        }
-
-        @Override
-        public SelectorProvider sockets() {
-            return SYSTEM.sockets();
-        }
-
-        @Override
-        public long nanoTime() {
-            return nanos[0];
-        }
     }
 }

@@ -9,7 +9,6 @@ import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
-import java.nio.channels.spi.SelectorProvider;
 import java.util.ArrayDeque;
 import java.util.LinkedHashSet;
 import java.util.Queue;
@@ -36,23 +35,10 @@ class IwarpListenerTest {
 
     @BeforeEach
     void open() throws IOException {
-        IwarpHost host =
-                new IwarpHost() {
-                    @Override
-                    public SelectorProvider sockets() {
-                        return SYSTEM.sockets();
-                    }
-
-                    @Override
-                    public long nanoTime() {
-                        checkMemory();
-                        return SYSTEM.nanoTime();
-                    }
-                };
         loop =
                 new IwarpContextResources(
                         CONFIG,
-                        host,
+                        new ClockedHost(this::nanoTime),
                         DirectMemoryBudget.jvm(),
                         new SharedMemoryNegotiation(CONFIG));
         ListenerHandler handler =
@@ -84,6 +70,11 @@ class IwarpListenerTest {
         if (isShort) {
             throw new OutOfMemoryError("no heap");
         }
+    }
+
+    private long nanoTime() {
+        checkMemory();
+        return IwarpHost.SYSTEM.nanoTime();
     }
 
     private Socket connect() throws IOException {

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
-import java.nio.channels.spi.SelectorProvider;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,22 +23,10 @@ class LingeringCloseTest {
 
     @BeforeEach
     void open() throws IOException {
-        IwarpHost host =
-                new IwarpHost() {
-                    @Override
-                    public SelectorProvider sockets() {
-                        return SYSTEM.sockets();
-                    }
-
-                    @Override
-                    public long nanoTime() {
-                        return now;
-                    }
-                };
         loop =
                 new IwarpContextResources(
                         CONFIG,
-                        host,
+                        new ClockedHost(() -> now),
                         DirectMemoryBudget.jvm(),
                         new SharedMemoryNegotiation(CONFIG));
     }

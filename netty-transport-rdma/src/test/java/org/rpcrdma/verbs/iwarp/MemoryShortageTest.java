@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.spi.SelectorProvider;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -26,23 +25,6 @@ class MemoryShortageTest {
     private static final IwarpConfig CONFIG =
             IwarpConfig.builder().sharedMemory(false).peerToPeer(false).build();
     private static final byte[] NOTHING = {};
-
-    /** Fails in place of an allocation, where a lingering close begins. */
-    private final class Host implements IwarpHost {
-
-        @Override
-        public SelectorProvider sockets() {
-            return SYSTEM.sockets();
-        }
-
-        @Override
-        public long nanoTime() {
-            if (isShort) {
-                throw new OutOfMemoryError("no heap");
-            }
-            return SYSTEM.nanoTime();
-        }
-    }
 
     private final List<AutoCloseable> open = new ArrayList<>();
     private boolean isShort;
@@ -61,8 +43,16 @@ class MemoryShortageTest {
         return closeable;
     }
 
+    /** Fails in place of an allocation, where a lingering close begins. */
+    private long nanoTime() {
+        if (isShort) {
+            throw new OutOfMemoryError("no heap");
+        }
+        return IwarpHost.SYSTEM.nanoTime();
+    }
+
     private IwarpContext context() throws IOException {
-        return new IwarpContext(CONFIG, new Host(), DirectMemoryBudget.jvm());
+        return new IwarpContext(CONFIG, new ClockedHost(this::nanoTime), DirectMemoryBudget.jvm());
     }
 
     @Test
