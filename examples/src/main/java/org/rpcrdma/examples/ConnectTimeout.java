@@ -2,6 +2,7 @@
 package org.rpcrdma.examples;
 
 import java.time.Duration;
+import org.rpcrdma.examples.common.RpcConnection;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -17,10 +18,9 @@ final class ConnectTimeout {
 
     @Option(
             names = "--connect-timeout",
-            defaultValue = "5",
             paramLabel = "SECONDS",
             description = "How long a connection may take to open (default: ${DEFAULT-VALUE}).")
-    private int seconds;
+    private int seconds = (int) RpcConnection.CONNECT_TIMEOUT.toSeconds();
 
     Duration checked() {
         Check.range(spec, "--connect-timeout", seconds, 1, MOST_SECONDS);
