@@ -20,7 +20,7 @@ import org.rpcrdma.verbs.iwarp.shared.SharedMemoryOffer;
  */
 final class IwarpConnectionRequest implements ConnectionRequest {
 
-    private static final byte[] NO_DATA = {};
+    static final byte[] NO_DATA = {};
 
     private final SocketPoller origin;
     private final MpaStartupSettings options;

@@ -31,8 +31,6 @@ final class IwarpListener
     /** Pause after a failed accept, so that a lack of file descriptors does not make the loop spin. */
     private static final long REST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    private static final byte[] NO_DATA = {};
-
     private final IwarpContextResources loop;
     private final ListenerHandler handler;
     private final ServerSocketChannel channel;
@@ -169,7 +167,7 @@ final class IwarpListener
                     "MPA Request of {} is refused: {}",
                     asked.remoteAddress(),
                     new IOException(objection));
-            IwarpConnectionRequest.refuse(accepted, request, NO_DATA);
+            IwarpConnectionRequest.refuse(accepted, request, IwarpConnectionRequest.NO_DATA);
             return;
         }
         try {

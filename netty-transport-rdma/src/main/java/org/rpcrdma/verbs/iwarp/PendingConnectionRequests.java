@@ -9,8 +9,6 @@ import java.util.Set;
 /** The connection requests of one listener that are not answered. They may be answered by other threads. */
 final class PendingConnectionRequests {
 
-    private static final byte[] NO_DATA = {};
-
     private final Set<IwarpConnectionRequest> requests = new HashSet<>();
 
     synchronized void add(IwarpConnectionRequest request) {
@@ -31,6 +29,6 @@ final class PendingConnectionRequests {
 
     /** Refuses all of them. */
     void rejectAll() {
-        all().forEach(request -> request.reject(NO_DATA));
+        all().forEach(IwarpConnectionRequest::withdraw);
     }
 }

@@ -62,7 +62,7 @@ final class CmEventDispatcher {
             byte[] data = privateData(at);
             connection = isRequest ? new FfmCmId(loop, id, true) : null;
             CmEvent copy = new CmEvent(type, connection, isRefused, data, inbound, outbound);
-            telling = () -> addressee.target.happened(copy);
+            telling = addressee == null ? null : () -> addressee.target.happened(copy);
         } finally {
             // Also where there is no memory for the copy: else destroying the identifier never
             // ends.
@@ -71,10 +71,7 @@ final class CmEventDispatcher {
                 abandon(id, connection);
             }
         }
-        if (addressee == null) {
-            if (isRequest) {
-                abandon(id, connection);
-            }
+        if (telling == null) {
             return;
         }
         if (type != CmEvent.Type.ADDR_RESOLVED && type != CmEvent.Type.ROUTE_RESOLVED) {
