@@ -45,7 +45,8 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
      */
     private boolean isUnsolicited;
 
-    private final ReassembledPayloadStreamLayout layout = new ReassembledPayloadStreamLayout();
+    /** Calls may keep their items apart, with annotatedCalls; a reply is always made contiguous. */
+    private final ReassembledPayloadStreamLayout layout;
 
     /** Header of a message that is not yet known to be a call or a reply; otherwise unused. */
     private final TransportHeader header = new TransportHeader();
@@ -73,14 +74,14 @@ final class CallOrReplyReadListPull implements ChannelFutureListener {
         this.link = link;
         this.budget = budget;
         this.isOfCall = isOfCall;
+        layout = new ReassembledPayloadStreamLayout(isOfCall && link.config().annotatedCalls());
     }
 
     /** Begins with a message. */
-    CallOrReplyReadListPull of(int message, boolean isFromPeerAlone, boolean isApart) {
+    CallOrReplyReadListPull of(int message, boolean isFromPeerAlone) {
         state = State.PLANNED;
         xid = message;
         isUnsolicited = isFromPeerAlone;
-        layout.apart(isApart);
         hasFailed = false;
         isRefused = false;
         return this;

@@ -129,9 +129,7 @@ final class DuplicateRequestCacheAccess {
         } else {
             answeredInParts(call, parts);
         }
-        if (lastCall != null && executing.isEmpty()) {
-            lastCall.cancel(false);
-        }
+        cancelTimerIfIdle();
     }
 
     /**
@@ -144,6 +142,10 @@ final class DuplicateRequestCacheAccess {
             return;
         }
         abandon(call);
+        cancelTimerIfIdle();
+    }
+
+    private void cancelTimerIfIdle() {
         if (lastCall != null && executing.isEmpty()) {
             lastCall.cancel(false);
         }

@@ -14,9 +14,6 @@ final class InboundPullMemoryBudget {
 
     private final ConnectionSharedState link;
 
-    /** Whether calls may keep their items apart, with annotatedCalls; a reply is always made contiguous. */
-    private final boolean mayBeApart;
-
     private final ObjectPool<CallOrReplyReadListPull> spares;
     private long bytes;
 
@@ -35,7 +32,6 @@ final class InboundPullMemoryBudget {
 
     InboundPullMemoryBudget(ConnectionSharedState link, boolean ofCalls) {
         this.link = link;
-        mayBeApart = ofCalls && link.config().annotatedCalls();
         spares = new ObjectPool<>(() -> new CallOrReplyReadListPull(link, this, ofCalls));
         retry = new RegisteredMemoryRetryTimer(link, this::readHeld);
     }
@@ -46,7 +42,7 @@ final class InboundPullMemoryBudget {
      * @param isUnsolicited whether nothing from here has asked for it
      */
     CallOrReplyReadListPull of(int xid, boolean isUnsolicited) {
-        return spares.take().of(xid, isUnsolicited, mayBeApart);
+        return spares.take().of(xid, isUnsolicited);
     }
 
     void recycle(CallOrReplyReadListPull pull) {

@@ -121,7 +121,7 @@ final class UnclassifiedLongMessageReceiver {
     }
 
     private int mostUnclassified() {
-        return (responder.credits == null ? 0 : responder.credits.maximum)
+        return responder.credits.maximum
                 + (requester.credits == null ? 0 : requester.credits.inFlight);
     }
 
@@ -158,26 +158,30 @@ final class UnclassifiedLongMessageReceiver {
     private void memoryIsBack(ChannelHandlerContext ctx, UnclassifiedLongMessageState message) {
         CallOrReplyReadListPull pull = message.pull();
         boolean isAwaited = isReplyAwaited(pull.xid());
-        if (!isAwaited && !pull.isOfCall()) {
-            // The reply has come without it, so that it is a call, for which no reply must wait.
-            proceed(ctx, message, message.replyCame());
-            ctx.fireChannelReadComplete();
-            link.flushes().flushRequested();
-            return;
-        }
-        UnclassifiedLongMessageState.Memory memory = UnclassifiedLongMessageState.Memory.NONE;
-        if (pull.tryAllocate()) {
-            memory = UnclassifiedLongMessageState.Memory.TAKEN;
-        } else if (!isAwaited) {
-            pull.budget().retry(pull, () -> memoryIsBack(ctx, message));
-            memory = UnclassifiedLongMessageState.Memory.LATER;
-        }
-        UnclassifiedLongMessageState.State next = message.memoryAsked(memory, isAwaited);
+        // Where the reply has come without it, it is a call, for which no reply must wait.
+        UnclassifiedLongMessageState.State next =
+                isAwaited || pull.isOfCall()
+                        ? message.memoryAsked(nextMemory(ctx, message, isAwaited), isAwaited)
+                        : message.replyCame();
         proceed(ctx, message, next);
-        if (next == UnclassifiedLongMessageState.State.REPLY) {
+        if (next == UnclassifiedLongMessageState.State.REPLY
+                || next == UnclassifiedLongMessageState.State.CALL) {
             ctx.fireChannelReadComplete();
         }
         link.flushes().flushRequested();
+    }
+
+    private UnclassifiedLongMessageState.Memory nextMemory(
+            ChannelHandlerContext ctx, UnclassifiedLongMessageState message, boolean isAwaited) {
+        CallOrReplyReadListPull pull = message.pull();
+        if (pull.tryAllocate()) {
+            return UnclassifiedLongMessageState.Memory.TAKEN;
+        }
+        if (isAwaited) {
+            return UnclassifiedLongMessageState.Memory.NONE;
+        }
+        pull.budget().retry(pull, () -> memoryIsBack(ctx, message));
+        return UnclassifiedLongMessageState.Memory.LATER;
     }
 
     /** All Reads have ended. */

@@ -37,6 +37,14 @@ public interface DroppedCallListener extends ChannelHandler {
         }
     }
 
+    /**
+     * Whether somebody looks at replies to calls of a channel. Netty empties the pipeline of a closed one; where the
+     * duplicate request cache waits for a reply, there is a handler for it. Any thread.
+     */
+    static boolean isReplyAwaited(Channel channel) {
+        return channel.isOpen() || channel.pipeline().first() != null;
+    }
+
     private static void tellHere(Channel channel, int xid) {
         DroppedCallListener listener = channel.pipeline().get(DroppedCallListener.class);
         if (listener != null) {

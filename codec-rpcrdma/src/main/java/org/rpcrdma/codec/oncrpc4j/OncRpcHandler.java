@@ -30,6 +30,7 @@ import org.dcache.oncrpc4j.rpc.RpcReply;
 import org.dcache.oncrpc4j.rpc.RpcTransport;
 import org.dcache.oncrpc4j.xdr.Xdr;
 import org.rpcrdma.codec.CallFailureMessage;
+import org.rpcrdma.codec.internal.DroppedCallListener;
 
 /**
  * The last handler of a channel whose upper layer is written for oncrpc4j, behind {@code RpcRdmaCodec}: its programs
@@ -157,18 +158,10 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
         queued.execute(
                 executor,
                 () -> {
-                    if (isAwaited(channel)) {
+                    if (DroppedCallListener.isReplyAwaited(channel)) {
                         dispatch(program, call);
                     }
                 });
-    }
-
-    /**
-     * Whether somebody looks at replies. Netty empties the pipeline of a closed channel; where the duplicate request
-     * cache waits for a reply, there is a handler for it.
-     */
-    private static boolean isAwaited(Channel channel) {
-        return channel.isOpen() || channel.pipeline().first() != null;
     }
 
     /**
@@ -186,7 +179,7 @@ public final class OncRpcHandler extends ChannelInboundHandlerAdapter {
             channel.eventLoop()
                     .execute(
                             () -> {
-                                if (!isAwaited(channel)) {
+                                if (!DroppedCallListener.isReplyAwaited(channel)) {
                                     queued.drop();
                                 }
                             });

@@ -283,9 +283,13 @@ public final class RpcServerCall {
     }
 
     void refuse(ReplyHeader header) {
+        answer(encoded(header));
+    }
+
+    private ByteBuf encoded(ReplyHeader header) {
         ByteBuf reply = channel.alloc().buffer(header.encodedBytes());
         header.writeTo(reply);
-        answer(reply);
+        return reply;
     }
 
     /**
@@ -304,12 +308,9 @@ public final class RpcServerCall {
         }
     }
 
-    /**
-     * Whether somebody looks at the reply. Netty empties the pipeline of a closed channel; where the duplicate request
-     * cache waits for the reply to a call, there is a handler for it.
-     */
+    /** Whether somebody looks at the reply. */
     boolean isAwaited() {
-        return channel.isOpen() || channel.pipeline().first() != null;
+        return DroppedCallListener.isReplyAwaited(channel);
     }
 
     /** {@return whether this has ended the call, without an answer} False where it was answered meanwhile. */
@@ -376,10 +377,7 @@ public final class RpcServerCall {
     /** Where the call is answered the codec has done so by itself, with SYSTEM_ERR. */
     private void replace() {
         try {
-            ReplyHeader header = ReplyHeader.of(xid, Status.SYSTEM_ERR);
-            ByteBuf reply = channel.alloc().buffer(header.encodedBytes());
-            header.writeTo(reply);
-            channel.writeAndFlush(reply)
+            channel.writeAndFlush(encoded(ReplyHeader.of(xid, Status.SYSTEM_ERR)))
                     .addListener(
                             again -> {
                                 if (!again.isSuccess()

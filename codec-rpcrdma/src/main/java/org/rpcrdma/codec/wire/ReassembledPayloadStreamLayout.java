@@ -13,7 +13,7 @@ import org.rpcrdma.codec.binding.ItemInChunkPredicate;
  */
 public final class ReassembledPayloadStreamLayout implements ItemInChunkPredicate {
 
-    private boolean isApart;
+    private final boolean isApart;
 
     private long[] positions = new long[2];
     private long[] lengths = new long[2];
@@ -27,11 +27,6 @@ public final class ReassembledPayloadStreamLayout implements ItemInChunkPredicat
 
     public ReassembledPayloadStreamLayout(boolean isApart) {
         this.isApart = isApart;
-    }
-
-    /** Sets whether to keep the items separate; before {@link #compute}. */
-    public void apart(boolean wanted) {
-        isApart = wanted;
     }
 
     /**
