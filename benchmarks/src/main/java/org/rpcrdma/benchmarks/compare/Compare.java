@@ -85,8 +85,9 @@ final class Compare implements Callable<Integer> {
             paramLabel = "N",
             description =
                     "Milliseconds of each work on each transport before the first round, six times"
-                            + " as many of the first work of a kind, and more of them until calls"
-                            + " do not become faster any more; 0 for none. Default:"
+                            + " as many of the first work of a kind, and more of them until"
+                            + " nothing is compiled and calls do not become faster any more,"
+                            + " eight times as many at most; 0 for none. Default:"
                             + " ${DEFAULT-VALUE}.")
     private long warmUp = 1000;
 

@@ -8,6 +8,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -17,10 +18,16 @@ import java.util.stream.Stream;
  * @param allocatedBytes on the heap, by all its threads but the one that looks
  * @param machineNanos time of all that runs on the machine, on any CPU; in steps of 10 ms
  * @param systemCalls that read or write by file descriptor; those that send, receive or wait are not counted
+ * @param compilerNanos time of the JVM's compilers on a CPU, in steps of 10 ms
  */
-record Cost(long cpuNanos, long allocatedBytes, long machineNanos, long systemCalls) {
+record Cost(
+        long cpuNanos,
+        long allocatedBytes,
+        long machineNanos,
+        long systemCalls,
+        long compilerNanos) {
 
-    static final Cost NOTHING = new Cost(0, 0, 0, 0);
+    static final Cost NOTHING = new Cost(0, 0, 0, 0, 0);
 
     private static final OperatingSystemMXBean SYSTEM =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -30,10 +37,20 @@ record Cost(long cpuNanos, long allocatedBytes, long machineNanos, long systemCa
     private static final int STOLEN = 8;
     private static final long TICK_NANOS = 10_000_000;
     private static final Path IO = Path.of("/proc/self/io");
+    private static final Path THREADS_OF_SYSTEM = Path.of("/proc/self/task");
+    private static final Pattern COMPILER = Pattern.compile("\\(C[12] Compiler");
+
+    /** Of the words of a thread's status, the first of which ends its name. */
+    private static final int USER_TIME = 12;
 
     /** Of this process. */
     static Cost now() {
-        return new Cost(SYSTEM.getProcessCpuTime(), allocatedByOthers(), machine(), calls());
+        return new Cost(
+                SYSTEM.getProcessCpuTime(),
+                allocatedByOthers(),
+                machine(),
+                calls(),
+                compilations());
     }
 
     Cost since(Cost before) {
@@ -41,7 +58,8 @@ record Cost(long cpuNanos, long allocatedBytes, long machineNanos, long systemCa
                 cpuNanos - before.cpuNanos,
                 Math.max(0, allocatedBytes - before.allocatedBytes),
                 machineNanos - before.machineNanos,
-                systemCalls - before.systemCalls);
+                systemCalls - before.systemCalls,
+                Math.max(0, compilerNanos - before.compilerNanos));
     }
 
     private static long allocatedByOthers() {
@@ -83,6 +101,32 @@ record Cost(long cpuNanos, long allocatedBytes, long machineNanos, long systemCa
                     .sum();
         } catch (IOException e) {
             return 0;
+        }
+    }
+
+    /** The JVM tells of compilations that have ended, and of their elapsed time, in which it may have been stopped. */
+    private static long compilations() {
+        if (!Files.isDirectory(THREADS_OF_SYSTEM)) {
+            return 0;
+        }
+        try (Stream<Path> threads = Files.list(THREADS_OF_SYSTEM)) {
+            return threads.mapToLong(Cost::ticksOfCompiler).sum() * TICK_NANOS;
+        } catch (IOException e) {
+            return 0;
+        }
+    }
+
+    /** Its name, which is cut after 15 characters, is in parentheses; then come its times as a user and the system. */
+    private static long ticksOfCompiler(Path thread) {
+        try {
+            String status = Files.readString(thread.resolve("stat"));
+            if (!COMPILER.matcher(status).find()) {
+                return 0;
+            }
+            String[] words = status.substring(status.lastIndexOf(')')).split(" ", -1);
+            return Long.parseLong(words[USER_TIME]) + Long.parseLong(words[USER_TIME + 1]);
+        } catch (IOException e) {
+            return 0; // it has ended meanwhile
         }
     }
 }

@@ -12,7 +12,7 @@ final class Pair implements AutoCloseable {
 
     private static final int FIRST = 6;
 
-    /** Of a warm-up; it is over when so many in a row were not clearly better than the best before. */
+    /** Of a warm-up; it is over after so many in a row without compilers, none clearly better than those before. */
     private static final int SLICES = 5;
 
     private static final int ENOUGH_SLICES = 3;
@@ -41,7 +41,8 @@ final class Pair implements AutoCloseable {
 
     /**
      * JVMs that have not made calls of this kind compile for seconds, and for longer where loops that never block leave
-     * the compiler little of the CPUs: calls are made until they do not become faster any more.
+     * the compilers little of the CPUs: calls are made until nothing is compiled, and they do not become faster any
+     * more.
      *
      * @param millis of each work; 0 for no warm-up
      */
@@ -54,8 +55,9 @@ final class Pair implements AutoCloseable {
         double best = 0;
         int since = 0;
         for (int i = 0; i < MOST_SLICES && since < ENOUGH_SLICES; i++) {
-            double rate = run(work, slice).callsPerSecond();
-            since = rate > best * CLEARLY ? 0 : since + 1;
+            Window window = run(work, slice);
+            double rate = window.callsPerSecond();
+            since = rate > best * CLEARLY || !window.isCompiled() ? 0 : since + 1;
             best = Math.max(best, rate);
         }
     }

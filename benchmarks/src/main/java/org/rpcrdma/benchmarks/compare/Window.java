@@ -28,6 +28,11 @@ record Window(
 
     private static final long OTHERS_LEAST = 20_000_000;
 
+    /** Compilers that use more of one CPU than this and these nanoseconds will change the code of their process. */
+    private static final double COMPILERS_SHARE = 0.05;
+
+    private static final long COMPILERS_LEAST = 10_000_000;
+
     static Window of(long calls, long nanos, Histogram latencies, Cost client) {
         return new Window(
                 calls,
@@ -49,6 +54,12 @@ record Window(
     boolean isDisturbed() {
         return client.machineNanos() - client.cpuNanos() - server.cpuNanos()
                 > nanos * OTHERS_SHARE + OTHERS_LEAST;
+    }
+
+    /** Whether the code of neither process was compiled anew, but for what little always is. */
+    boolean isCompiled() {
+        return Math.max(client.compilerNanos(), server.compilerNanos())
+                <= nanos * COMPILERS_SHARE + COMPILERS_LEAST;
     }
 
     double callsPerSecond() {

@@ -158,6 +158,24 @@ class CompareTest {
     }
 
     @Test
+    void codeIsWarmWhileTheCompilersOfBothProcessesRest() {
+        assertThat(Cost.now().compilerNanos() > 0).isEqualTo(OS.LINUX.isCurrentOs());
+        assertThat(compiledFor(25, 25).isCompiled()).isTrue();
+        assertThat(compiledFor(26, 0).isCompiled()).isFalse();
+        assertThat(compiledFor(0, 26).isCompiled()).isFalse();
+    }
+
+    /** A window of 300 ms. */
+    private static Window compiledFor(long clientMillis, long serverMillis) {
+        return new Window(
+                1, 300_000_000, 0, 0, 0, 0, 0, compiled(clientMillis), compiled(serverMillis));
+    }
+
+    private static Cost compiled(long millis) {
+        return new Cost(0, 0, 0, 0, millis * 1_000_000);
+    }
+
+    @Test
     void anIntervalOfALoadIsThatOfAllConnections() {
         Work work = Work.on(4, Work.Procedure.READ, 4096, 16).at(50, 1000);
         assertThat(work.rate()).isEqualTo(500);
