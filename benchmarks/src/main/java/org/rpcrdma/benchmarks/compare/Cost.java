@@ -46,11 +46,7 @@ record Cost(
     /** Of this process. */
     static Cost now() {
         return new Cost(
-                SYSTEM.getProcessCpuTime(),
-                allocatedByOthers(),
-                machine(),
-                calls(),
-                compilations());
+                SYSTEM.getProcessCpuTime(), allocatedByOthers(), machine(), calls(), compilers());
     }
 
     Cost since(Cost before) {
@@ -105,14 +101,11 @@ record Cost(
     }
 
     /** The JVM tells of compilations that have ended, and of their elapsed time, in which it may have been stopped. */
-    private static long compilations() {
-        if (!Files.isDirectory(THREADS_OF_SYSTEM)) {
-            return 0;
-        }
+    private static long compilers() {
         try (Stream<Path> threads = Files.list(THREADS_OF_SYSTEM)) {
             return threads.mapToLong(Cost::ticksOfCompiler).sum() * TICK_NANOS;
         } catch (IOException e) {
-            return 0;
+            return 0; // the system does not tell it
         }
     }
 

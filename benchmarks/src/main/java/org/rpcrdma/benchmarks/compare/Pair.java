@@ -12,10 +12,12 @@ final class Pair implements AutoCloseable {
 
     private static final int FIRST = 6;
 
-    /** Of a warm-up; it is over after so many in a row without compilers, none clearly better than those before. */
+    /** A warm-up is continued by slices of this part of its time. */
     private static final int SLICES = 5;
 
+    /** So many in a row end it in which nothing was compiled, none of them clearly faster than all before. */
     private static final int ENOUGH_SLICES = 3;
+
     private static final int MOST_SLICES = 40;
     private static final double CLEARLY = 1.1;
 
@@ -53,11 +55,11 @@ final class Pair implements AutoCloseable {
         run(work, warm.add(work.application()) ? millis * FIRST : millis);
         long slice = Math.max(1, millis / SLICES);
         double best = 0;
-        int since = 0;
-        for (int i = 0; i < MOST_SLICES && since < ENOUGH_SLICES; i++) {
+        int settled = 0;
+        for (int i = 0; i < MOST_SLICES && settled < ENOUGH_SLICES; i++) {
             Window window = run(work, slice);
             double rate = window.callsPerSecond();
-            since = rate > best * CLEARLY || !window.isCompiled() ? 0 : since + 1;
+            settled = rate > best * CLEARLY || !window.isCompiled() ? 0 : settled + 1;
             best = Math.max(best, rate);
         }
     }
