@@ -50,9 +50,6 @@ final class PathChart {
     }
 
     private static String label(PathLength length) {
-        return length.call.label
-                + ' '
-                + length.role.label
-                + (length.transport == PathTransport.RDMA ? ", RDMA" : ", TCP");
+        return length.call.label + ' ' + length.role.label + ", " + length.transport.label;
     }
 }

@@ -12,12 +12,17 @@ import org.rpcrdma.benchmarks.path.PathCounters.Site;
 /** Counts for one kind of call at one end: what a call takes, on average. */
 final class PathLength {
 
+    /** What happens less often is no part of a path: it falls into the calls that are counted, or not. */
+    private static final int USUAL_CALLS = 100;
+
     /** A method, with how often a call enters it. */
     record Entries(String className, String method, double perCall) {}
 
     final PathTransport transport;
     final PathCall call;
     final Role role;
+
+    /** The methods that are entered once in {@value #USUAL_CALLS} calls at least. */
     final List<Entries> methods = new ArrayList<>();
 
     /** Who enters the watched method, with how often in a call. */
@@ -100,7 +105,9 @@ final class PathLength {
             double perCall = (double) counts[i] / calls;
             if (site.type() == null) {
                 entries.merge(family, perCall, Double::sum);
-                methods.add(new Entries(site.className(), site.method(), perCall));
+                if (counts[i] * USUAL_CALLS >= calls) {
+                    methods.add(new Entries(site.className(), site.method(), perCall));
+                }
             } else {
                 bytes.merge(family, perCall * size(site.type(), loader), Double::sum);
             }

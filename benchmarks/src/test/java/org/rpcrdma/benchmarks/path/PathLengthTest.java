@@ -43,8 +43,10 @@ class PathLengthTest {
 
     private static void reportTree(Path file) throws IOException, ReflectiveOperationException {
         PathCall call = PathCall.valueOf(TREE);
-        List<PathLength> lengths =
-                PathLength.measure(new CountingClassLoader(), PathTransport.RDMA, call);
+        List<PathLength> lengths = new ArrayList<>();
+        for (PathTransport transport : PathTransport.values()) {
+            lengths.addAll(PathLength.measure(new CountingClassLoader(), transport, call));
+        }
         Files.writeString(file, new PathTable(lengths).trees(call, LEAST_IN_TREE));
     }
 
@@ -56,6 +58,7 @@ class PathLengthTest {
             return;
         }
         List<PathLength> lengths = measure(PathTransport.RDMA);
+        lengths.addAll(measure(PathTransport.STREAM));
         assumeFalse(lengths.isEmpty(), "without Unsafe Netty's paths are other ones");
         PathCeilings ceilings = new PathCeilings(CEILINGS);
         if (Boolean.getBoolean("path.lower")) {
@@ -89,22 +92,24 @@ class PathLengthTest {
         List<PathLength> lengths = measureNull();
         assumeFalse(lengths.isEmpty(), "without Unsafe Netty's paths are other ones");
         PathCeilings ceilings =
-                ceilings(directory, "NULL REQUESTER 10 0 9999\nNULL RESPONDER 9999 0 9999\n");
+                ceilings(
+                        directory,
+                        "RDMA NULL REQUESTER 10 0 9999\nRDMA NULL RESPONDER 9999 0 9999\n");
         assertThat(String.join("\n", ceilings.complaints(lengths)))
                 .containsPattern(
-                        "NULL REQUESTER takes \\d+ method entries, and may take 10: .*longer")
+                        "RDMA NULL REQUESTER takes \\d+ method entries, and may take 10: .*longer")
                 .containsPattern(
-                        "NULL RESPONDER takes \\d+ method entries, .*benchmarks/path --lower");
+                        "RDMA NULL RESPONDER takes \\d+ method entries, .*benchmarks/path --lower");
     }
 
     @Test
     void ceilingsOnlyGoDown(@TempDir Path directory) throws Exception {
         List<PathLength> lengths = measureNull();
         assumeFalse(lengths.isEmpty(), "without Unsafe Netty's paths are other ones");
-        ceilings(directory, "NULL REQUESTER 10 0 9999\nNULL RESPONDER 9999 0 9999\n")
+        ceilings(directory, "RDMA NULL REQUESTER 10 0 9999\nRDMA NULL RESPONDER 9999 0 9999\n")
                 .lower(lengths);
         assertThat(Files.readString(directory.resolve("ceilings.txt")))
-                .containsPattern("NULL +REQUESTER +10 ")
+                .containsPattern("RDMA +NULL +REQUESTER +10 ")
                 .doesNotContain("9999");
     }
 

@@ -33,7 +33,7 @@ final class PathTable {
                             "| %s | %s | %s | %s |",
                             length.call.label,
                             length.role.label,
-                            length.transport,
+                            length.transport.label,
                             cell(length.entries(), length.bytes())));
             for (Family family : Family.values()) {
                 text.append(
@@ -56,7 +56,8 @@ final class PathTable {
             if (length.role == Role.RESPONDER) {
                 text.append(
                         String.format(
-                                " %s %s %d;", length.transport, length.call.label, both.size()));
+                                " %s %s %d;",
+                                length.transport.label, length.call.label, both.size()));
             }
         }
         return text.append('\n').toString();
@@ -66,7 +67,7 @@ final class PathTable {
     String top(PathCall call, int count) {
         StringBuilder text = new StringBuilder();
         for (PathLength length : lengths) {
-            if (length.call != call || length.transport != PathTransport.RDMA) {
+            if (length.call != call || !length.transport.isOurs()) {
                 continue;
             }
             Map<String, Double> classes = new HashMap<>();
@@ -77,7 +78,8 @@ final class PathTable {
             }
             text.append(
                     String.format(
-                            "%n%s, %s: classes and methods%n%n", call.label, length.role.label));
+                            "%n%s, %s, %s: classes and methods%n%n",
+                            call.label, length.role.label, length.transport.label));
             append(text, classes, count);
             text.append(String.format("%n"));
             append(text, methods, count);
@@ -97,12 +99,13 @@ final class PathTable {
     String trees(PathCall call, double least) {
         StringBuilder text = new StringBuilder();
         for (PathLength length : lengths) {
-            if (length.call == call && length.transport == PathTransport.RDMA) {
+            if (length.call == call) {
                 text.append(
                         String.format(
-                                "%n%s, %s: entries with those below, entries, method%n%n%s",
+                                "%n%s, %s, %s: entries with those below, entries, method%n%n%s",
                                 call.label,
                                 length.role.label,
+                                length.transport.label,
                                 length.tree.text(length.calls, least)));
             }
         }

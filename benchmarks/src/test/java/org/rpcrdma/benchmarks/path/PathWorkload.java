@@ -24,6 +24,8 @@ import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
+import org.rpcrdma.channel.RdmaServerStreamChannel;
+import org.rpcrdma.channel.RdmaStreamChannel;
 import org.rpcrdma.codec.RpcRdmaCodec;
 import org.rpcrdma.codec.RpcRdmaConfig;
 import org.rpcrdma.codec.rpc.RecordMarkingHandler;
@@ -47,7 +49,7 @@ public final class PathWorkload implements Function<String[], long[]> {
     private static final RpcRdmaConfig CONFIG = RpcRdmaConfig.builder().build();
 
     private final SimulatedNetwork network = SimulatedNetwork.even();
-    private boolean isRdma;
+    private PathTransport transport;
     private PathRequester requester;
     private PathResponder responder;
 
@@ -61,7 +63,7 @@ public final class PathWorkload implements Function<String[], long[]> {
         if (!PlatformDependent.hasUnsafe()) {
             return new long[0];
         }
-        isRdma = PathTransport.valueOf(names[0]) == PathTransport.RDMA;
+        transport = PathTransport.valueOf(names[0]);
         PathCall call = PathCall.valueOf(names[1]);
         ByteBuf data = PooledByteBufAllocator.DEFAULT.directBuffer(1 + call.bytes);
         data.writeZero(call.bytes);
@@ -81,7 +83,7 @@ public final class PathWorkload implements Function<String[], long[]> {
     }
 
     private EventLoopGroup group() {
-        return isRdma
+        return transport.isOurs()
                 ? new RdmaEventLoopGroup(
                         1,
                         network.executor(),
@@ -94,12 +96,20 @@ public final class PathWorkload implements Function<String[], long[]> {
         ServerBootstrap listening =
                 new ServerBootstrap().group(server).childHandler(pipeline(responder));
         Bootstrap connecting = new Bootstrap().group(client).handler(pipeline(requester));
-        if (isRdma) {
-            CONFIG.applyTo(listening.channel(RdmaServerChannel.class));
-            CONFIG.applyTo(connecting.channel(RdmaChannel.class));
-        } else {
-            listening.channelFactory(() -> new NioServerSocketChannel(network));
-            connecting.channelFactory(() -> new NioSocketChannel(network));
+        switch (transport) {
+            case RDMA -> {
+                CONFIG.applyTo(listening.channel(RdmaServerChannel.class));
+                CONFIG.applyTo(connecting.channel(RdmaChannel.class));
+            }
+            case STREAM -> {
+                listening.channel(RdmaServerStreamChannel.class);
+                connecting.channel(RdmaStreamChannel.class);
+            }
+            case NIO -> {
+                listening.channelFactory(() -> new NioServerSocketChannel(network));
+                connecting.channelFactory(() -> new NioSocketChannel(network));
+            }
+            default -> throw new IllegalStateException(transport.label);
         }
         await("the server listens", listening.bind(ADDRESS));
         await("the client connects", connecting.connect(ADDRESS));
@@ -109,9 +119,10 @@ public final class PathWorkload implements Function<String[], long[]> {
         return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
+                boolean hasMessages = transport == PathTransport.RDMA;
                 channel.pipeline()
                         .addLast(
-                                isRdma ? new RpcRdmaCodec(CONFIG) : new RecordMarkingHandler(),
+                                hasMessages ? new RpcRdmaCodec(CONFIG) : new RecordMarkingHandler(),
                                 last);
             }
         };
