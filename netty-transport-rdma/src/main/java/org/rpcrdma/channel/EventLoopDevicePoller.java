@@ -195,23 +195,23 @@ final class EventLoopDevicePoller {
     /** Polls the device once and delivers; returns the number of events, bytes or deliveries. */
     int poll() {
         int work = context.poll(POLL_BUDGET);
-        counters.add(RdmaCounter.WORK, work);
         // Channels that become ready during delivery wait for the next round, so that one channel
         // cannot monopolize the loop.
         int deliveries = ready.size();
-        if (deliveries == 0) {
-            return work;
+        if (deliveries > 0) {
+            AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
+            if (only != null && !only.isRegistered()) {
+                only = null; // no reference to a closed channel
+            }
+            isAlone = only != null && only == onlyDelivered;
+            onlyDelivered = only;
+            for (int i = deliveries; i > 0; i--) {
+                ready.poll().deliver();
+                work += context.deliverCompletions(POLL_BUDGET);
+            }
         }
-        AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
-        if (only != null && !only.isRegistered()) {
-            only = null; // no reference to a closed channel
-        }
-        isAlone = only != null && only == onlyDelivered;
-        onlyDelivered = only;
-        for (int i = deliveries; i > 0; i--) {
-            ready.poll().deliver();
-        }
-        return deliveries;
+        counters.add(RdmaCounter.WORK, work);
+        return work + deliveries;
     }
 
     /**

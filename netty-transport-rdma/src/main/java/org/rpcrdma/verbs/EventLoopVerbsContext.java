@@ -9,7 +9,8 @@ import java.nio.ByteBuffer;
  * Device context of one event loop: completion queue, connection events, wake-up, memory regions and queue pairs.
  *
  * <p>Not thread-safe: every method but {@link #wakeup()} is called by the thread that polls. Handlers are called only
- * from inside {@link #poll(int)}, so that posting from a handler is never reentrant.
+ * from inside {@link #poll(int)} and {@link #deliverCompletions(int)}, so that posting from a handler is never
+ * reentrant.
  */
 public interface EventLoopVerbsContext extends AutoCloseable {
 
@@ -53,6 +54,18 @@ public interface EventLoopVerbsContext extends AutoCloseable {
      * @return how many events were delivered or bytes were moved; 0 says that there was nothing to do
      */
     int poll(int budget);
+
+    /**
+     * Delivers events that are queued already, without looking for new ones. Work that a device completes within
+     * {@link QueuePair#doorbell()} is reported so before other connections are served: what it used is released while
+     * it is still in the CPU's cache.
+     *
+     * @param budget the most events to deliver, at least 1
+     * @return how many events were delivered; 0 always, if the device completes nothing within a doorbell
+     */
+    default int deliverCompletions(int budget) {
+        return 0;
+    }
 
     /**
      * Blocks until there is work to poll, {@link #wakeup()} is called or the time has passed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** Receives the events of a queue pair, always from inside {@link EventLoopVerbsContext#poll}. */
+/** Receives the events of a queue pair, always from inside a poll of its {@link EventLoopVerbsContext}. */
 public interface QueuePairHandler {
 
     /**

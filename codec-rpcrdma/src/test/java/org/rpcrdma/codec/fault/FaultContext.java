@@ -254,6 +254,11 @@ public final class FaultContext implements EventLoopVerbsContext {
     }
 
     @Override
+    public int deliverCompletions(int budget) {
+        return device.deliverCompletions(budget);
+    }
+
+    @Override
     public boolean isLingering() {
         return device.isLingering();
     }

@@ -41,6 +41,9 @@ final class FpduReadLoop {
     /** Bytes that the last call has read. */
     long bytes;
 
+    /** Whether the last call has received an FPDU. */
+    boolean hasReceived;
+
     /** Bytes received so far, without markers. */
     private long counted;
 
@@ -69,11 +72,6 @@ final class FpduReadLoop {
         this.written =
                 new IncompleteInputStallDetector(
                         "RDMA Writes that no message announces", loop.config.messageTimeout());
-    }
-
-    /** FPDUs received so far. */
-    long count() {
-        return fpdus.fpdus;
     }
 
     /** Whether the peer may close here without a fault. */
@@ -112,6 +110,7 @@ final class FpduReadLoop {
             bytes = received - counted;
             counted = received;
             loop.counters.bytesIn += bytes;
+            hasReceived = fpdus.fpdus > before;
             loop.counters.fpdusIn += fpdus.fpdus - before;
             loop.poller.moved(bytes);
         }

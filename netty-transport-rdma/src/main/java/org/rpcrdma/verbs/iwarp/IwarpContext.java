@@ -135,6 +135,11 @@ public final class IwarpContext implements EventLoopVerbsContext {
     }
 
     @Override
+    public int deliverCompletions(int budget) {
+        return loop.completions.deliver(budget);
+    }
+
+    @Override
     public void await(long nanos) throws IOException {
         if (nanos == 0
                 || !loop.completions.isEmpty()

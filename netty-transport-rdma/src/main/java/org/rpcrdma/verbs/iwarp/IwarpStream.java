@@ -120,7 +120,6 @@ final class IwarpStream
         if (state == State.ENDED || fpdusIn.isHeld) {
             return false;
         }
-        long fpdus = fpdusIn.count();
         try {
             if (!fpdusIn.receive()) {
                 endOfStream();
@@ -132,7 +131,7 @@ final class IwarpStream
                 loop.streams.hold(this);
             }
             fpdusIn.returnStaging();
-            if (fpdusIn.count() > fpdus) {
+            if (fpdusIn.hasReceived) {
                 peerHeard();
             }
             if (state != State.ENDED) {
