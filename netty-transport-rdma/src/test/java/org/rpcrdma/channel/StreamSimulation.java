@@ -69,7 +69,8 @@ public final class StreamSimulation extends PairSimulation<StreamEnd> {
         if (hosts != null && random.nextInt(3) == 0) {
             int length = 1 + random.nextInt(1 << (8 + random.nextInt(10)));
             if (random.nextBoolean()) {
-                end.writeDirect(length);
+                // Half of them are long enough to be registered.
+                end.writeDirect(8 * length);
             } else {
                 end.writeRegistered(length);
             }

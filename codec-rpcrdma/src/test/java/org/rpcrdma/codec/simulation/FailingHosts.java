@@ -7,6 +7,7 @@ import java.util.Random;
 import org.rpcrdma.channel.MessageSimulation;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.StreamSimulation;
+import org.rpcrdma.codec.fault.Step;
 import org.rpcrdma.verbs.iwarp.SimulatedNetwork;
 
 /** Hosts of a history without a codec, one of which fails: its device refuses something, or it has no memory. */
@@ -79,18 +80,21 @@ class FailingHosts implements MessageSimulation.Hosts {
 
         @Override
         public void beginFaults(Random random) {
-            if (random.nextInt(3) == 0) {
-                isMendable = true;
-                SimulatedHost host = all.get(random.nextInt(all.size()));
-                if (random.nextBoolean()) {
+            SimulatedHost host = all.get(random.nextInt(all.size()));
+            switch (random.nextInt(6)) {
+                case 0 -> {
+                    isMendable = true;
                     host.takeRegisteredMemory(
                             1 + random.nextInt(SimulatedFaults.MOST_MILLIS),
                             1 << (8 + random.nextInt(7)));
-                } else {
+                }
+                case 1 -> {
+                    isMendable = true;
                     host.exhaustMemory(random.nextInt(6), 1 + random.nextInt(200), false);
                 }
-            } else {
-                super.beginFaults(random);
+                // Few of all calls to a device register what one Write takes.
+                case 2 -> host.refuse(random.nextInt(6), Step.REGISTER);
+                default -> super.beginFaults(random);
             }
         }
 
