@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs;
 
-/** Receives the events of a listener, always from inside {@link EventLoopVerbsContext#poll}. */
+/**
+ * Receives the events of a listener, always from inside {@link EventLoopVerbsContext#poll} or {@link
+ * EventLoopVerbsContext#deliverCompletions}.
+ */
 public interface ListenerHandler {
 
     /**
