@@ -285,7 +285,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();
-            if (!ZeroCopyRegistrar.isInOnePiece(sink) || sink.isReadOnly()) {
+            if (!ZeroCopyRegistrar.isInOnePiece(sink) || ZeroCopyRegistrar.isReadOnly(sink)) {
                 throw new IllegalArgumentException(
                         "sink of an RDMA Read: "
                                 + sink
@@ -347,7 +347,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
             checkInEventLoop("exposesInPlace");
             return ZeroCopyRegistrar.isInOnePiece(buffer)
                     && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
-                                    && !buffer.isReadOnly())
+                                    && !ZeroCopyRegistrar.isReadOnly(buffer))
                             || memory.pooled(buffer, index, length) != null);
         }
 

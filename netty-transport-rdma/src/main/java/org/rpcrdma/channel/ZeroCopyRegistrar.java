@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -29,6 +30,23 @@ final class ZeroCopyRegistrar {
         return buffer.isDirect() && buffer.nioBufferCount() == 1;
     }
 
+    /**
+     * Whether the buffer's memory is read-only. A composite buffer, and a slice of one, does not say so of the memory of
+     * its component.
+     */
+    static boolean isReadOnly(ByteBuf buffer) {
+        return buffer.isReadOnly()
+                || (isComposite(buffer) && buffer.nioBuffer(buffer.readerIndex(), 0).isReadOnly());
+    }
+
+    private static boolean isComposite(ByteBuf buffer) {
+        ByteBuf root = buffer;
+        while (root.unwrap() != null) {
+            root = root.unwrap();
+        }
+        return root instanceof CompositeByteBuf;
+    }
+
     /** The pool's registration that holds these bytes, or {@code null}. */
     MemoryRegion pooled(ByteBuf buffer, int index, int length) {
         if (buffer instanceof RegisteredByteBuf own && own.pool == pool) {
@@ -46,7 +64,7 @@ final class ZeroCopyRegistrar {
      * @throws IllegalArgumentException if the buffer is read-only: devices register writable memory only
      */
     MemoryRegion register(ByteBuf buffer, int index, int length) {
-        if (buffer.isReadOnly()) {
+        if (isReadOnly(buffer)) {
             throw new IllegalArgumentException(
                     "buffer: " + buffer + " is read-only (expected: writable; copy it first)");
         }
@@ -82,7 +100,7 @@ final class ZeroCopyRegistrar {
         return length >= COPY_LIMIT
                 && cheapRegistration
                 && isInOnePiece(buffer)
-                && !buffer.isReadOnly();
+                && !isReadOnly(buffer);
     }
 
     /**
