@@ -7,6 +7,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
 import java.util.Objects;
+import org.rpcrdma.channel.internal.DeviceMemory;
 import org.rpcrdma.codec.binding.ItemInChunkPredicate;
 import org.rpcrdma.codec.wire.OncRpcHeaderDecoder;
 import org.rpcrdma.codec.wire.TransportHeader;
@@ -124,7 +125,7 @@ public final class RpcMessage implements ByteBufHolder {
      * @return this message
      */
     public RpcMessage addSink(ByteBuf memory) {
-        if (!memory.isDirect() || memory.nioBufferCount() != 1 || memory.isReadOnly()) {
+        if (!DeviceMemory.isWritable(memory)) {
             throw new IllegalArgumentException(
                     "sink: " + memory + " (expected: direct, in one piece and writable)");
         }

@@ -534,6 +534,10 @@ class RpcMessageTest {
         message.addItem(44, direct(new byte[5]));
         assertThatThrownBy(() -> message.addItem(48, heap)).hasMessageContaining("at 44");
         assertThatThrownBy(() -> message.addSink(heap)).hasMessageContaining("direct");
+        ByteBuf readOnly =
+                Unpooled.compositeBuffer().addComponent(direct(new byte[5]).asReadOnly());
+        assertThatThrownBy(() -> message.addSink(readOnly)).hasMessageContaining("writable");
+        readOnly.release();
         assertThatThrownBy(() -> message.maximumReply(23)).hasMessageContaining("23");
         assertThatThrownBy(() -> message.item(1)).isInstanceOf(IndexOutOfBoundsException.class);
         assertThatThrownBy(() -> message.sink(0)).isInstanceOf(IndexOutOfBoundsException.class);

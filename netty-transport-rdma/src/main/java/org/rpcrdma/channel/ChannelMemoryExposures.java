@@ -32,6 +32,9 @@ final class ChannelMemoryExposures {
             int length,
             RemoteAccess access,
             RegistrationPolicy registrationPolicy) {
+        if (access == RemoteAccess.WRITE) {
+            ZeroCopyRegistrar.checkWritable(buffer);
+        }
         boolean isPooled = registrationPolicy == RegistrationPolicy.POOLED;
         int right = access == RemoteAccess.READ ? QueuePair.REMOTE_READ : QueuePair.REMOTE_WRITE;
         return expose(buffer, index, length, isPooled ? right | QueuePair.SHARED : right);

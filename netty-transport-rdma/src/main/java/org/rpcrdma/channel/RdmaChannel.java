@@ -13,6 +13,7 @@ import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.internal.StringUtil;
 import org.rpcrdma.channel.internal.ChannelInternals;
+import org.rpcrdma.channel.internal.DeviceMemory;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DirectMemoryBudget;
@@ -285,7 +286,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         }
         if (message instanceof RdmaRead read) {
             ByteBuf sink = read.content();
-            if (!ZeroCopyRegistrar.isInOnePiece(sink) || ZeroCopyRegistrar.isReadOnly(sink)) {
+            if (!DeviceMemory.isWritable(sink)) {
                 throw new IllegalArgumentException(
                         "sink of an RDMA Read: "
                                 + sink
@@ -345,10 +346,10 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         @Override
         public boolean exposesInPlace(ByteBuf buffer, int index, int length) {
             checkInEventLoop("exposesInPlace");
-            return ZeroCopyRegistrar.isInOnePiece(buffer)
-                    && ((config.getRegistrationPolicy() == RegistrationPolicy.EXACT
-                                    && !ZeroCopyRegistrar.isReadOnly(buffer))
-                            || memory.pooled(buffer, index, length) != null);
+            return (config.getRegistrationPolicy() == RegistrationPolicy.EXACT
+                            && DeviceMemory.isWritable(buffer))
+                    || (DeviceMemory.isInOnePiece(buffer)
+                            && memory.pooled(buffer, index, length) != null);
         }
 
         @Override

@@ -2,7 +2,7 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.CompositeByteBuf;
+import org.rpcrdma.channel.internal.DeviceMemory;
 import org.rpcrdma.channel.memory.RegisteredBufferPool;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
@@ -25,28 +25,6 @@ final class ZeroCopyRegistrar {
         this.cheapRegistration = cheapRegistration;
     }
 
-    /** Whether the buffer is direct and contiguous. */
-    static boolean isInOnePiece(ByteBuf buffer) {
-        return buffer.isDirect() && buffer.nioBufferCount() == 1;
-    }
-
-    /**
-     * Whether the buffer's memory is read-only. A composite buffer, and a slice of one, does not say so of the memory of
-     * its component.
-     */
-    static boolean isReadOnly(ByteBuf buffer) {
-        return buffer.isReadOnly()
-                || (isComposite(buffer) && buffer.nioBuffer(buffer.readerIndex(), 0).isReadOnly());
-    }
-
-    private static boolean isComposite(ByteBuf buffer) {
-        ByteBuf root = buffer;
-        while (root.unwrap() != null) {
-            root = root.unwrap();
-        }
-        return root instanceof CompositeByteBuf;
-    }
-
     /** The pool's registration that holds these bytes, or {@code null}. */
     MemoryRegion pooled(ByteBuf buffer, int index, int length) {
         if (buffer instanceof RegisteredByteBuf own && own.pool == pool) {
@@ -64,11 +42,19 @@ final class ZeroCopyRegistrar {
      * @throws IllegalArgumentException if the buffer is read-only: devices register writable memory only
      */
     MemoryRegion register(ByteBuf buffer, int index, int length) {
-        if (isReadOnly(buffer)) {
+        checkWritable(buffer);
+        return pool.register(buffer, index, length);
+    }
+
+    /**
+     * @param buffer direct and in one piece
+     * @throws IllegalArgumentException if the buffer is read-only
+     */
+    static void checkWritable(ByteBuf buffer) {
+        if (DeviceMemory.isReadOnly(buffer)) {
             throw new IllegalArgumentException(
                     "buffer: " + buffer + " is read-only (expected: writable; copy it first)");
         }
-        return pool.register(buffer, index, length);
     }
 
     /** The buffer itself if the device can use its memory, otherwise a copy of it. Takes the buffer over. */
@@ -97,10 +83,7 @@ final class ZeroCopyRegistrar {
     }
 
     private boolean isWorthRegistering(ByteBuf buffer, int length) {
-        return length >= COPY_LIMIT
-                && cheapRegistration
-                && isInOnePiece(buffer)
-                && !isReadOnly(buffer);
+        return length >= COPY_LIMIT && cheapRegistration && DeviceMemory.isWritable(buffer);
     }
 
     /**

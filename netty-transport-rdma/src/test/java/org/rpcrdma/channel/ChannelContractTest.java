@@ -620,24 +620,63 @@ class ChannelContractTest {
             for (ByteBuf buffer :
                     List.of(
                             Unpooled.wrappedBuffer(memory.asReadOnlyBuffer()),
-                            Unpooled.unreleasableBuffer(direct).asReadOnly())) {
+                            Unpooled.unreleasableBuffer(direct).asReadOnly(),
+                            composite(direct.retain().asReadOnly()),
+                            composite(direct.retain().asReadOnly()).slice())) {
                 pair.client.writeAndFlush(buffer).sync();
                 assertThat(pair.serverInbox.takeBytes()).isEqualTo(data);
             }
             assertThat(on(pair.client, () -> isExposedInPlace(pair.client, direct))).isTrue();
-            ByteBuf readOnly = direct.asReadOnly();
-            assertThat(on(pair.client, () -> isExposedInPlace(pair.client, readOnly))).isFalse();
-            assertThatThrownBy(
-                            () ->
-                                    on(
-                                            pair.client,
-                                            () ->
-                                                    pair.client.expose(
-                                                            readOnly, 0, 1, RemoteAccess.READ)))
-                    .hasRootCauseInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("read-only");
-            direct.release();
+            for (ByteBuf readOnly :
+                    List.of(direct.asReadOnly(), composite(direct.retain().asReadOnly()))) {
+                assertThat(on(pair.client, () -> isExposedInPlace(pair.client, readOnly)))
+                        .isFalse();
+                assertThatThrownBy(
+                                () ->
+                                        on(
+                                                pair.client,
+                                                () ->
+                                                        pair.client.expose(
+                                                                readOnly, 0, 1, RemoteAccess.READ)))
+                        .hasRootCauseInstanceOf(IllegalArgumentException.class)
+                        .hasMessageContaining("read-only");
+                assertThatThrownBy(
+                                () ->
+                                        pair.client
+                                                .writeAndFlush(
+                                                        new RdmaRead(readOnly.retain(), 1, 0))
+                                                .sync())
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageContaining("writable");
+                readOnly.release();
+            }
         }
+    }
+
+    /** Of the pool, too, which is registered already. */
+    @Test
+    void noPeerWritesReadOnlyMemory() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            on(
+                    pair.client,
+                    () -> {
+                        ByteBuf pooled = pair.client.registeredBuffer(100).writeZero(100);
+                        ByteBuf readOnly = composite(pooled.asReadOnly());
+                        assertThatThrownBy(
+                                        () ->
+                                                pair.client.expose(
+                                                        readOnly, 0, 1, RemoteAccess.WRITE))
+                                .isInstanceOf(IllegalArgumentException.class)
+                                .hasMessageContaining("read-only");
+                        readOnly.release();
+                        return null;
+                    });
+        }
+    }
+
+    /** Neither a composite buffer nor a slice of one says that its memory is read-only. */
+    private static ByteBuf composite(ByteBuf component) {
+        return Unpooled.compositeBuffer().addComponent(true, component);
     }
 
     private static boolean isExposedInPlace(RdmaChannel channel, ByteBuf buffer) {
