@@ -30,6 +30,9 @@ final class EventLoopDevicePoller {
     /** The most completions delivered per poll, so that tasks are not starved. */
     private static final int POLL_BUDGET = 256;
 
+    /** Events and bytes of one round after which tasks run, though more connections are ready. */
+    private static final int MOST_WORK = 32 << 10;
+
     /** Time that a busy loop without work polls before it yields its CPU at each poll. */
     private static final long SPIN_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
@@ -192,26 +195,48 @@ final class EventLoopDevicePoller {
 
     // ------------------------------------------------------------------ a round
 
-    /** Polls the device once and delivers; returns the number of events, bytes or deliveries. */
+    /**
+     * Polls the device and delivers, again while it knows of ready connections: no tasks run between any two of them.
+     *
+     * @return the number of events, bytes and deliveries, at most {@link Integer#MAX_VALUE}
+     */
     int poll() {
-        int work = context.poll(POLL_BUDGET);
-        // Channels that become ready during delivery wait for the next round, so that one channel
-        // cannot monopolize the loop.
-        int deliveries = ready.size();
-        if (deliveries > 0) {
-            AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
-            if (only != null && !only.isRegistered()) {
-                only = null; // no reference to a closed channel
-            }
-            isAlone = only != null && only == onlyDelivered;
-            onlyDelivered = only;
-            for (int i = deliveries; i > 0; i--) {
-                ready.poll().deliver();
-                work += context.deliverCompletions(POLL_BUDGET);
-            }
+        long work = 0;
+        long deliveries = 0;
+        try {
+            do {
+                work += context.poll(POLL_BUDGET);
+                int channels = ready.size();
+                deliveries += channels;
+                if (channels > 0) {
+                    work += deliver(channels);
+                }
+            } while (context.hasReadyInput() && work < MOST_WORK);
+        } finally {
+            counters.add(RdmaCounter.WORK, work);
         }
-        counters.add(RdmaCounter.WORK, work);
-        return work + deliveries;
+        return (int) Math.min(work + deliveries, Integer.MAX_VALUE);
+    }
+
+    /**
+     * Delivers to channels that are ready. Those that become so meanwhile wait for the next poll, so that one channel
+     * cannot monopolize the loop.
+     *
+     * @return the number of events told in between
+     */
+    private int deliver(int deliveries) {
+        AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
+        if (only != null && (!only.isRegistered() || context.hasReadyInput())) {
+            only = null; // no reference to a closed channel, and others are to be served next
+        }
+        isAlone = only != null && only == onlyDelivered;
+        onlyDelivered = only;
+        int events = 0;
+        for (int i = deliveries; i > 0; i--) {
+            ready.poll().deliver();
+            events += context.deliverQueued();
+        }
+        return events;
     }
 
     /**

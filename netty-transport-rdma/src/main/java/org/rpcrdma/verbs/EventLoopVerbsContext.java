@@ -9,7 +9,7 @@ import java.nio.ByteBuffer;
  * Device context of one event loop: completion queue, connection events, wake-up, memory regions and queue pairs.
  *
  * <p>Not thread-safe: every method but {@link #wakeup()} is called by the thread that polls. Handlers are called only
- * from inside {@link #poll(int)} and {@link #deliverCompletions(int)}, so that posting from a handler is never
+ * from inside {@link #poll(int)} and {@link #deliverQueued()}, so that posting from a handler is never
  * reentrant.
  */
 public interface EventLoopVerbsContext extends AutoCloseable {
@@ -56,15 +56,25 @@ public interface EventLoopVerbsContext extends AutoCloseable {
     int poll(int budget);
 
     /**
-     * Delivers events that are queued already, without looking for new ones. Work that a device completes within
-     * {@link QueuePair#doorbell()} is reported so before other connections are served: what it used is released while
-     * it is still in the CPU's cache.
+     * Delivers completions and connection events that are queued at the time of the call, without looking for new ones;
+     * what handlers add meanwhile waits. A device that completes work within {@link QueuePair#doorbell()} reports it so
+     * before other connections are served: what the work used is released while it is still in the CPU's cache. Not
+     * called by handlers.
      *
-     * @param budget the most events to deliver, at least 1
-     * @return how many events were delivered; 0 always, if the device completes nothing within a doorbell
+     * @return how many events were delivered; always 0 for a device that leaves all events to {@link #poll}
      */
-    default int deliverCompletions(int budget) {
+    default int deliverQueued() {
         return 0;
+    }
+
+    /**
+     * Whether the last {@link #poll} has left connections that are ready to be read: the next one serves them at once.
+     * The caller lets the first ones' messages be handled meanwhile, and then polls again before it runs tasks.
+     *
+     * @return {@code false} always for a device whose poll leaves none
+     */
+    default boolean hasReadyInput() {
+        return false;
     }
 
     /**

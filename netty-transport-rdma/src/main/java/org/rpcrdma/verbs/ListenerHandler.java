@@ -3,7 +3,7 @@ package org.rpcrdma.verbs;
 
 /**
  * Receives the events of a listener, always from inside {@link EventLoopVerbsContext#poll} or {@link
- * EventLoopVerbsContext#deliverCompletions}.
+ * EventLoopVerbsContext#deliverQueued}.
  */
 public interface ListenerHandler {
 

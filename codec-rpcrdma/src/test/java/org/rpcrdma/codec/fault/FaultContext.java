@@ -12,6 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.IntSupplier;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.DeviceCapabilities;
 import org.rpcrdma.verbs.DeviceCounter;
@@ -49,6 +50,7 @@ public final class FaultContext implements EventLoopVerbsContext {
     private final EventLoopVerbsContext device;
     private final ArrayDeque<Runnable> held = new ArrayDeque<>();
     private final List<String> problems = new ArrayList<>();
+    private boolean isTelling;
     private final Set<Exposed> ever = new HashSet<>();
     private int idlePolls;
     private long registrations;
@@ -234,6 +236,28 @@ public final class FaultContext implements EventLoopVerbsContext {
 
     @Override
     public int poll(int budget) {
+        return telling(() -> tell(budget));
+    }
+
+    @Override
+    public int deliverQueued() {
+        return telling(device::deliverQueued);
+    }
+
+    /** No handler is called from inside another one. */
+    private int telling(IntSupplier delivery) {
+        if (isTelling) {
+            problem("events are asked for by a handler of an event");
+        }
+        isTelling = true;
+        try {
+            return delivery.getAsInt();
+        } finally {
+            isTelling = false;
+        }
+    }
+
+    private int tell(int budget) {
         int worked = device.poll(budget);
         hasRun = true;
         if (held.isEmpty()) {
@@ -254,8 +278,8 @@ public final class FaultContext implements EventLoopVerbsContext {
     }
 
     @Override
-    public int deliverCompletions(int budget) {
-        return device.deliverCompletions(budget);
+    public boolean hasReadyInput() {
+        return device.hasReadyInput();
     }
 
     @Override

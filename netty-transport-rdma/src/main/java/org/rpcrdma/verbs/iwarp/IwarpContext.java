@@ -115,7 +115,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
         if (closed) {
             return delivered;
         }
-        if (delivered > 0 && unpolled < MOST_UNPOLLED) {
+        if (delivered > 0 && unpolled < MOST_UNPOLLED && !hasReadyInput()) {
             // The poll has just found no more events, by a system call.
             unpolled++;
             return delivered;
@@ -135,8 +135,13 @@ public final class IwarpContext implements EventLoopVerbsContext {
     }
 
     @Override
-    public int deliverCompletions(int budget) {
-        return loop.completions.deliver(budget);
+    public int deliverQueued() {
+        return loop.completions.deliver(loop.completions.size());
+    }
+
+    @Override
+    public boolean hasReadyInput() {
+        return loop.poller.hasSelected();
     }
 
     @Override
@@ -144,7 +149,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
         if (nanos == 0
                 || !loop.completions.isEmpty()
                 || loop.streams.hasBroken()
-                || loop.poller.hasSelected()) {
+                || hasReadyInput()) {
             return;
         }
         if (!loop.pausedListeners.paused.isEmpty()) {

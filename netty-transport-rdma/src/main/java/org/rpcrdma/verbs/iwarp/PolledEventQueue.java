@@ -29,6 +29,10 @@ class PolledEventQueue {
         return head == tail;
     }
 
+    int size() {
+        return tail - head;
+    }
+
     void add(DequeuedEventHandler target, DequeuedEventHandler.Kind kind, Object argument) {
         add(target, kind, argument, 0, 0, 0);
     }

@@ -92,8 +92,8 @@ final class SocketPoller {
      * Handles sockets that are known to be ready. When there are none, polls the busy connections, and asks the
      * selector for all others when it is time to.
      *
-     * <p>The first socket that moves bytes is the last one of this poll: what it has received is delivered, answered
-     * and released before the next one's input takes its place in the CPU's cache.
+     * <p>Of those that are known to be ready, the first that moves bytes is the last one of this poll: what it has
+     * received is delivered, answered and released before the next one's input takes its place in the CPU's cache.
      *
      * @param movedBefore {@link #moved} at the start of the round
      */

@@ -27,6 +27,7 @@ final class Endpoint implements QueuePairHandler {
     QueuePair queuePair;
     byte[] connectedWith;
     Throwable connectFailure;
+    Runnable onCompletion = () -> {};
 
     /** For receives that were posted without memory; {@code null} while there is none. */
     ReceiveMemoryRange given;
@@ -50,6 +51,7 @@ final class Endpoint implements QueuePairHandler {
     @Override
     public void completed(long id, WorkStatus status, int length, int invalidatedKey) {
         completions.add(new Completion(id, status, length, invalidatedKey));
+        onCompletion.run();
     }
 
     @Override
