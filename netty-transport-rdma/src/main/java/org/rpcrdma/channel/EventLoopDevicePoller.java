@@ -206,37 +206,27 @@ final class EventLoopDevicePoller {
         try {
             do {
                 work += context.poll(POLL_BUDGET);
+                // Channels that become ready during delivery wait for the next poll, so that one
+                // channel cannot monopolize the loop.
                 int channels = ready.size();
-                deliveries += channels;
                 if (channels > 0) {
-                    work += deliver(channels);
+                    AbstractRdmaChannel only = channels == 1 ? ready.peek() : null;
+                    if (only != null && (!only.isRegistered() || context.hasReadyInput())) {
+                        only = null; // no reference to a closed channel; others are served next
+                    }
+                    isAlone = only != null && only == onlyDelivered;
+                    onlyDelivered = only;
+                    deliveries += channels;
+                    for (int i = channels; i > 0; i--) {
+                        ready.poll().deliver();
+                        work += context.deliverQueued();
+                    }
                 }
             } while (context.hasReadyInput() && work < MOST_WORK);
         } finally {
             counters.add(RdmaCounter.WORK, work);
         }
         return (int) Math.min(work + deliveries, Integer.MAX_VALUE);
-    }
-
-    /**
-     * Delivers to channels that are ready. Those that become so meanwhile wait for the next poll, so that one channel
-     * cannot monopolize the loop.
-     *
-     * @return the number of events told in between
-     */
-    private int deliver(int deliveries) {
-        AbstractRdmaChannel only = deliveries == 1 ? ready.peek() : null;
-        if (only != null && (!only.isRegistered() || context.hasReadyInput())) {
-            only = null; // no reference to a closed channel, and others are to be served next
-        }
-        isAlone = only != null && only == onlyDelivered;
-        onlyDelivered = only;
-        int events = 0;
-        for (int i = deliveries; i > 0; i--) {
-            ready.poll().deliver();
-            events += context.deliverQueued();
-        }
-        return events;
     }
 
     /**

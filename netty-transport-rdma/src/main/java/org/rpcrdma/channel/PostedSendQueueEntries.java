@@ -51,10 +51,6 @@ final class PostedSendQueueEntries {
         mask = newMask;
     }
 
-    boolean isEmpty() {
-        return head == tail;
-    }
-
     int size() {
         return (int) (tail - head);
     }
@@ -132,7 +128,7 @@ final class PostedSendQueueEntries {
 
     /** Removes all work requests, after the queue pair was destroyed. */
     void clear() {
-        while (!isEmpty()) {
+        while (size() > 0) {
             removeHead();
         }
     }

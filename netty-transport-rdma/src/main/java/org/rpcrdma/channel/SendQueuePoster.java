@@ -64,7 +64,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Whether no work is in flight. */
     boolean isEmpty() {
-        return posted.isEmpty();
+        return posted.size() == 0;
     }
 
     /** Whether a Read is in flight. */
@@ -74,7 +74,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
 
     /** Whether the oldest work in flight is a Read. */
     boolean isReadOldest() {
-        return !posted.isEmpty() && posted.headMessage() instanceof RdmaRead;
+        return posted.size() > 0 && posted.headMessage() instanceof RdmaRead;
     }
 
     /** Number of the oldest work request in flight. */
@@ -122,31 +122,28 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
      * go to the outbound buffer, and the {@link #post} that follows says why.
      */
     void postUnbuffered() {
-        if (unbuffered.hasNext()) {
-            try {
-                postNextUnbuffered();
-            } catch (RuntimeException | Error e) {
-                refusal = e;
-                unbuffered.spill();
-            }
+        if (!unbuffered.hasNext()) {
+            return;
         }
-    }
-
-    private void postNextUnbuffered() {
-        room = depth - posted.size();
         boolean mustMove = false;
-        while (room > 0 && unbuffered.hasNext() && !mustMove) {
-            room--;
-            ByteBuf message = unbuffered.next();
-            mustMove = message == null;
-            if (!mustMove) {
-                postHeld(0);
-                held = message;
+        try {
+            room = depth - posted.size();
+            while (room > 0 && unbuffered.hasNext() && !mustMove) {
+                room--;
+                ByteBuf message = unbuffered.next();
+                mustMove = message == null;
+                if (!mustMove) {
+                    postHeld(0);
+                    held = message;
+                }
             }
+            postHeld(QueuePair.SIGNALED);
+            ring();
+            blocked = unbuffered.hasNext();
+        } catch (RuntimeException | Error e) {
+            refusal = e;
+            mustMove = true;
         }
-        postHeld(QueuePair.SIGNALED);
-        ring();
-        blocked = unbuffered.hasNext();
         if (mustMove) {
             unbuffered.spill();
         }
@@ -217,10 +214,10 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     /** A signalled or failed work request has completed, and so have all before it. */
     void completed(long id, WorkStatus status) {
         long number = id & ~SEND;
-        while (!posted.isEmpty() && posted.head < number) {
+        while (posted.size() > 0 && posted.head < number) {
             completeHead(WorkStatus.SUCCESS);
         }
-        if (!posted.isEmpty()) {
+        if (posted.size() > 0) {
             completeHead(status);
         }
         completeNothings();
@@ -263,7 +260,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     /** Completes empty buffers without posted work before them; returns their number. */
     private int completeNothings() {
         int completed = 0;
-        while (!posted.isEmpty() && posted.headIsNothing()) {
+        while (posted.size() > 0 && posted.headIsNothing()) {
             posted.removeHead();
             if (isNextOfOutbound(AbstractChannelDataPath.NOTHING)) {
                 completed++;

@@ -4,7 +4,7 @@ package org.rpcrdma.channel.internal;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 
-/** Which memory of buffers a device can use. Any thread. */
+/** Memory of buffers, as a device sees it. Any thread. */
 public final class DeviceMemory {
 
     private DeviceMemory() {}
@@ -28,8 +28,8 @@ public final class DeviceMemory {
     }
 
     /**
-     * Whether the buffer's memory is read-only. A composite buffer, and a slice of one, does not say so of the memory of
-     * its component.
+     * Whether the buffer's memory is read-only. A composite buffer, and a slice of one, does not say so of the memory
+     * of its component.
      *
      * @param buffer in one piece; borrowed
      */

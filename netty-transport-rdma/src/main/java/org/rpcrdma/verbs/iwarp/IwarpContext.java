@@ -147,7 +147,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
     @Override
     public void await(long nanos) throws IOException {
         if (nanos == 0
-                || !loop.completions.isEmpty()
+                || loop.completions.size() > 0
                 || loop.streams.hasBroken()
                 || hasReadyInput()) {
             return;

@@ -25,10 +25,6 @@ class PolledEventQueue {
 
     private int freePlaces;
 
-    boolean isEmpty() {
-        return head == tail;
-    }
-
     int size() {
         return tail - head;
     }

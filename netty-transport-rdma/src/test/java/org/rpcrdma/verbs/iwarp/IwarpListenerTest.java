@@ -127,7 +127,7 @@ class IwarpListenerTest {
         try (Socket peer = connect()) {
             peer.setSoTimeout(PATIENCE_MILLIS);
             peer.getOutputStream().write(RawPeer.request(false));
-            while (loop.completions.isEmpty()) {
+            while (loop.completions.size() == 0) {
                 poll();
             }
             loop.pausedListeners.paused =

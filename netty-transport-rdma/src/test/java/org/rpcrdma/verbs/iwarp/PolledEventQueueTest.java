@@ -30,7 +30,7 @@ class PolledEventQueueTest {
         }
         assertThat(queue.deliver(1000)).isEqualTo(600);
         assertThat(heard).isEqualTo(expected);
-        assertThat(queue.isEmpty()).isTrue();
+        assertThat(queue.size()).isZero();
     }
 
     /** A queue that keeps places grows before it is full. */
@@ -51,7 +51,7 @@ class PolledEventQueueTest {
         }
         assertThat(queue.deliver(5000)).isEqualTo(1910);
         assertThat(heard).isEqualTo(expected);
-        assertThat(queue.isEmpty()).isTrue();
+        assertThat(queue.size()).isZero();
     }
 
     private static void add(

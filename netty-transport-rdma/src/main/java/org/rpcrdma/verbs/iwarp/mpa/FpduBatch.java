@@ -84,7 +84,8 @@ final class FpduBatch {
 
     /** Writes as much as the channel takes, with one call; returns the bytes. There are some to be written. */
     long write(GatheringByteChannel channel) throws IOException {
-        seal();
+        closeControl();
+        sealed = true;
         long bytes =
                 count - first == 1
                         ? channel.write(views[first])
@@ -95,16 +96,10 @@ final class FpduBatch {
         return bytes;
     }
 
-    private void seal() {
-        if (!sealed) {
-            closeControl();
-            sealed = true;
-        }
-    }
-
     /** A copy of the next bytes to be written, on the heap. */
     ByteBuffer copy(long bytes) {
-        seal();
+        closeControl();
+        sealed = true;
         ByteBuffer copy = ByteBuffer.allocate(Math.toIntExact(bytes));
         for (int i = first; i < count && copy.hasRemaining(); i++) {
             ByteBuffer view = views[i];
