@@ -27,11 +27,14 @@ final class EventLoopDevicePoller {
     private static final InternalLogger logger =
             InternalLoggerFactory.getInstance(EventLoopDevicePoller.class);
 
-    /** The most completions delivered per poll, so that tasks are not starved. */
+    /** The most events delivered per poll. */
     private static final int POLL_BUDGET = 256;
 
-    /** Events and bytes of one round after which tasks run, though more connections are ready. */
+    /** Events and received bytes of one round after which tasks run, though more connections are ready. */
     private static final int MOST_WORK = 32 << 10;
+
+    /** The same for channels that have had their turn, whose answers may be long. */
+    private static final int MOST_DELIVERIES = 64;
 
     /** Time that a busy loop without work polls before it yields its CPU at each poll. */
     private static final long SPIN_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
@@ -64,10 +67,10 @@ final class EventLoopDevicePoller {
     /** Channels with inbound data, each at most once. */
     private final ArrayDeque<AbstractRdmaChannel> ready = new ArrayDeque<>();
 
-    /** The channel of the last round with deliveries, if only one had any; otherwise {@code null}. */
+    /** The channel of the last poll with deliveries, if only one had any; otherwise {@code null}. */
     private AbstractRdmaChannel onlyDelivered;
 
-    /** Whether the round before had the same single channel. */
+    /** Whether the poll before had the same single channel, and no other one was ready. */
     private boolean isAlone;
 
     /**
@@ -178,7 +181,7 @@ final class EventLoopDevicePoller {
         ready.add(channel);
     }
 
-    /** Whether this loop may poll, and the last two rounds with deliveries were for this channel only. */
+    /** Whether this loop may poll, and the last two polls with deliveries were for this channel only. */
     boolean isBusyWithOnly(AbstractRdmaChannel channel) {
         return isAlone && onlyDelivered == channel && mode != PollMode.BLOCKING;
     }
@@ -196,16 +199,19 @@ final class EventLoopDevicePoller {
     // ------------------------------------------------------------------ a round
 
     /**
-     * Polls the device and delivers, again while it knows of ready connections: no tasks run between any two of them.
+     * Polls the device and delivers, again while it knows of ready connections: tasks do not run between any two of
+     * them, but after much input. A poll that has found nothing is the last one.
      *
      * @return the number of events, bytes and deliveries, at most {@link Integer#MAX_VALUE}
      */
     int poll() {
         long work = 0;
-        long deliveries = 0;
+        int deliveries = 0;
+        int polled;
         try {
             do {
-                work += context.poll(POLL_BUDGET);
+                polled = context.poll(POLL_BUDGET);
+                work += polled;
                 // Channels that become ready during delivery wait for the next poll, so that one
                 // channel cannot monopolize the loop.
                 int channels = ready.size();
@@ -222,7 +228,10 @@ final class EventLoopDevicePoller {
                         work += context.deliverQueued();
                     }
                 }
-            } while (context.hasReadyInput() && work < MOST_WORK);
+            } while (polled > 0
+                    && work < MOST_WORK
+                    && deliveries < MOST_DELIVERIES
+                    && context.hasReadyInput());
         } finally {
             counters.add(RdmaCounter.WORK, work);
         }

@@ -142,11 +142,12 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
      * loop only. The caller keeps a reference to the buffer until the handle is invalidated or the channel is closed
      * ({@code channelInactive}).
      *
-     * @param buffer direct and in one piece; not read-only, unless it is a {@link #registeredBuffer}
+     * @param buffer direct and in one piece; not read-only, but for reads of a {@link #registeredBuffer}
      * @param index of the first byte in the buffer
      * @param length in bytes, from 1
      * @param access rights of the peer
      * @return the handle to advertise, an unsigned 32-bit number
+     * @throws IllegalArgumentException when the buffer is read-only
      * @throws IllegalStateException when the channel is not active, or its event loop is not the caller
      */
     public int expose(ByteBuf buffer, int index, int length, RemoteAccess access) {

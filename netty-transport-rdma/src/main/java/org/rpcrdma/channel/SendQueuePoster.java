@@ -125,8 +125,8 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         if (!unbuffered.hasNext()) {
             return;
         }
-        boolean mustMove = false;
         try {
+            boolean mustMove = false;
             room = depth - posted.size();
             while (room > 0 && unbuffered.hasNext() && !mustMove) {
                 room--;
@@ -140,11 +140,11 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
             postHeld(QueuePair.SIGNALED);
             ring();
             blocked = unbuffered.hasNext();
+            if (mustMove) {
+                unbuffered.spill();
+            }
         } catch (RuntimeException | Error e) {
             refusal = e;
-            mustMove = true;
-        }
-        if (mustMove) {
             unbuffered.spill();
         }
     }

@@ -68,8 +68,9 @@ public interface EventLoopVerbsContext extends AutoCloseable {
     }
 
     /**
-     * Whether the last {@link #poll} has left connections that are ready to be read: the next one serves them at once.
-     * The caller lets the first ones' messages be handled meanwhile, and then polls again before it runs tasks.
+     * Whether the last {@link #poll} has left connections that are ready to be read or written: the next one serves
+     * them at once. The caller lets what has come from the others be handled meanwhile, and polls again before it runs
+     * tasks, unless much has come or the poll has returned 0.
      *
      * @return {@code false} always for a device whose poll leaves none
      */

@@ -13,29 +13,51 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ServerChannel;
 import java.net.InetAddress;
-import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.rpcrdma.verbs.VerbsProvider;
 import org.rpcrdma.verbs.iwarp.IwarpConfig;
 import org.rpcrdma.verbs.iwarp.IwarpProvider;
 
-/** In a round with several channels, what one of them has sent is complete before the next one reads. */
+/** What a channel has sent in a round is complete before the next one reads, and before the next poll. */
 class CompletionsBetweenDeliveriesTest {
 
     private static final long PATIENCE_SECONDS = 60;
 
-    private final RdmaEventLoopGroup group = group();
-    private final RdmaEventLoopGroup clients = group();
+    private final RdmaEventLoopGroup group = group(watched());
+    private final RdmaEventLoopGroup clients = group(device());
     private final BlockingQueue<Channel> accepted = new LinkedBlockingQueue<>();
     private final BlockingQueue<String> order = new LinkedBlockingQueue<>();
 
-    /** Of the device that completes Sends within a doorbell. */
-    private static RdmaEventLoopGroup group() {
-        return new RdmaEventLoopGroup(
-                1, new IwarpProvider(IwarpConfig.defaults()), PollMode.ADAPTIVE);
+    /** Polls that are still noted, and that are not the last one; of the thread of the loop. */
+    private int polls;
+
+    /** It completes Sends within a doorbell. */
+    private static VerbsProvider device() {
+        return new IwarpProvider(IwarpConfig.defaults());
+    }
+
+    private VerbsProvider watched() {
+        return InterceptedDevice.of(
+                device(),
+                call -> {
+                    if (call.name().equals("hasReadyInput") && polls > 0) {
+                        return true;
+                    }
+                    if (call.name().equals("poll") && polls > 0) {
+                        polls--;
+                        order.add("poll");
+                        return (int) call.proceed() + 1;
+                    }
+                    return call.proceed();
+                });
+    }
+
+    private static RdmaEventLoopGroup group(VerbsProvider device) {
+        return new RdmaEventLoopGroup(1, device, PollMode.ADAPTIVE);
     }
 
     @AfterEach
@@ -54,18 +76,24 @@ class CompletionsBetweenDeliveriesTest {
         answersAreCompleteInTurns(RdmaServerStreamChannel.class, RdmaStreamChannel.class);
     }
 
+    /** The next connections are read when what has come from the first ones is answered. */
+    @Test
+    void pollsOfARoundWaitForDeliveries() throws Exception {
+        Channel one = withInput(listener(RdmaServerChannel.class), RdmaChannel.class);
+        one.eventLoop()
+                .submit(
+                        () -> {
+                            one.read();
+                            polls = 2;
+                        })
+                .sync();
+        assertOrder("poll", "read " + one.id(), "written " + one.id(), "poll");
+    }
+
     private void answersAreCompleteInTurns(
             Class<? extends ServerChannel> server, Class<? extends Channel> client)
             throws Exception {
-        Channel listener =
-                new ServerBootstrap()
-                        .group(group)
-                        .channel(server)
-                        .childOption(ChannelOption.AUTO_READ, false)
-                        .childHandler(initializer())
-                        .bind(InetAddress.getLoopbackAddress(), 0)
-                        .sync()
-                        .channel();
+        Channel listener = listener(server);
         Channel one = withInput(listener, client);
         Channel other = withInput(listener, client);
         one.eventLoop()
@@ -75,15 +103,28 @@ class CompletionsBetweenDeliveriesTest {
                             other.read();
                         })
                 .sync();
-        List<String> expected =
-                List.of(
-                        "read " + one.id(),
-                        "written " + one.id(),
-                        "read " + other.id(),
-                        "written " + other.id());
+        assertOrder(
+                "read " + one.id(),
+                "written " + one.id(),
+                "read " + other.id(),
+                "written " + other.id());
+    }
+
+    private void assertOrder(String... expected) throws InterruptedException {
         for (String each : expected) {
             assertThat(order.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)).isEqualTo(each);
         }
+    }
+
+    private Channel listener(Class<? extends ServerChannel> server) throws Exception {
+        return new ServerBootstrap()
+                .group(group)
+                .channel(server)
+                .childOption(ChannelOption.AUTO_READ, false)
+                .childHandler(initializer())
+                .bind(InetAddress.getLoopbackAddress(), 0)
+                .sync()
+                .channel();
     }
 
     /** A channel of the server that has something to read. */

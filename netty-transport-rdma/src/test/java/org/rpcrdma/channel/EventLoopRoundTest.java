@@ -51,6 +51,12 @@ class EventLoopRoundTest {
         assertThat(pollsBetweenTasks(3, 1)).isEqualTo(4);
     }
 
+    /** A device may be wrong, or its poll be replaced: tasks run nevertheless. */
+    @Test
+    void aPollThatFindsNothingIsTheLastOne() throws Exception {
+        assertThat(pollsBetweenTasks(1000, 0)).isEqualTo(1);
+    }
+
     @Test
     void tasksRunAfterMuchInput() throws Exception {
         assertThat(pollsBetweenTasks(1000, 16 << 10)).isEqualTo(2);

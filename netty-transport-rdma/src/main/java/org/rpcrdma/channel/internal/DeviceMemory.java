@@ -31,7 +31,7 @@ public final class DeviceMemory {
      * Whether the buffer's memory is read-only. A composite buffer, and a slice of one, does not say so of the memory
      * of its component.
      *
-     * @param buffer in one piece; borrowed
+     * @param buffer borrowed; of several pieces only what it says of itself counts
      */
     public static boolean isReadOnly(ByteBuf buffer) {
         return buffer.isReadOnly()

@@ -141,7 +141,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
 
     @Override
     public boolean hasReadyInput() {
-        return loop.poller.hasSelected();
+        return !closed && loop.poller.hasSelected();
     }
 
     @Override
