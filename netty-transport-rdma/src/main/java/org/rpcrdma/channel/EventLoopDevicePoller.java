@@ -33,7 +33,7 @@ final class EventLoopDevicePoller {
     /** Events and received bytes of one round after which tasks run, though more connections are ready. */
     private static final int MOST_WORK = 32 << 10;
 
-    /** The same for channels that have had their turn, whose answers may be long. */
+    /** Deliveries of one round after which tasks run: what they answer may be longer than what has come. */
     private static final int MOST_DELIVERIES = 64;
 
     /** Time that a busy loop without work polls before it yields its CPU at each poll. */
@@ -199,8 +199,8 @@ final class EventLoopDevicePoller {
     // ------------------------------------------------------------------ a round
 
     /**
-     * Polls the device and delivers, again while it knows of ready connections: tasks do not run between any two of
-     * them, but after much input. A poll that has found nothing is the last one.
+     * Polls the device and delivers, and repeats both while connections are known to be ready, so that tasks run after
+     * a batch of them. A poll that has found nothing is the last one.
      *
      * @return the number of events, bytes and deliveries, at most {@link Integer#MAX_VALUE}
      */
@@ -217,7 +217,7 @@ final class EventLoopDevicePoller {
                 int channels = ready.size();
                 if (channels > 0) {
                     AbstractRdmaChannel only = channels == 1 ? ready.peek() : null;
-                    if (only != null && (!only.isRegistered() || context.hasReadyInput())) {
+                    if (only != null && (!only.isRegistered() || context.hasReadyConnections())) {
                         only = null; // no reference to a closed channel; others are served next
                     }
                     isAlone = only != null && only == onlyDelivered;
@@ -231,7 +231,7 @@ final class EventLoopDevicePoller {
             } while (polled > 0
                     && work < MOST_WORK
                     && deliveries < MOST_DELIVERIES
-                    && context.hasReadyInput());
+                    && context.hasReadyConnections());
         } finally {
             counters.add(RdmaCounter.WORK, work);
         }

@@ -142,7 +142,8 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
      * loop only. The caller keeps a reference to the buffer until the handle is invalidated or the channel is closed
      * ({@code channelInactive}).
      *
-     * @param buffer direct and in one piece; not read-only, but for reads of a {@link #registeredBuffer}
+     * @param buffer direct and in one piece; writable, or for {@link RemoteAccess#READ} a read-only view of a {@link
+     *     #registeredBuffer}
      * @param index of the first byte in the buffer
      * @param length in bytes, from 1
      * @param access rights of the peer

@@ -74,7 +74,7 @@ public interface EventLoopVerbsContext extends AutoCloseable {
      *
      * @return {@code false} always for a device whose poll leaves none
      */
-    default boolean hasReadyInput() {
+    default boolean hasReadyConnections() {
         return false;
     }
 

@@ -44,7 +44,7 @@ class CompletionsBetweenDeliveriesTest {
         return InterceptedDevice.of(
                 device(),
                 call -> {
-                    if (call.name().equals("hasReadyInput") && polls > 0) {
+                    if (call.name().equals("hasReadyConnections") && polls > 0) {
                         return true;
                     }
                     if (call.name().equals("poll") && polls > 0) {

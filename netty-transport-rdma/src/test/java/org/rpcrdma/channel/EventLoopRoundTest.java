@@ -3,8 +3,11 @@ package org.rpcrdma.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Promise;
+import java.net.InetAddress;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -25,13 +28,19 @@ class EventLoopRoundTest {
     private int left;
     private int bytes;
 
+    /** Each poll has something for it. */
+    private AbstractRdmaChannel delivered;
+
     private Object called(InterceptedDevice.Call call) throws Throwable {
         switch (call.name()) {
             case "poll" -> {
                 polls++;
+                if (delivered != null) {
+                    delivered.poller().ready(delivered);
+                }
                 return (int) call.proceed() + bytes;
             }
-            case "hasReadyInput" -> {
+            case "hasReadyConnections" -> {
                 return left-- > 0;
             }
             default -> {
@@ -62,6 +71,22 @@ class EventLoopRoundTest {
         assertThat(pollsBetweenTasks(1000, 16 << 10)).isEqualTo(2);
     }
 
+    /** Their answers may be longer than what has come. */
+    @Test
+    void tasksRunAfterManyDeliveries() throws Exception {
+        AbstractRdmaChannel listener =
+                (AbstractRdmaChannel)
+                        new ServerBootstrap()
+                                .group(group)
+                                .channel(RdmaServerChannel.class)
+                                .childHandler(new ChannelInboundHandlerAdapter())
+                                .bind(InetAddress.getLoopbackAddress(), 0)
+                                .sync()
+                                .channel();
+        listener.eventLoop().submit(() -> delivered = listener).sync();
+        assertThat(pollsBetweenTasks(1000, 1)).isEqualTo(64);
+    }
+
     /**
      * @param more how often the device says that more connections are ready
      * @param bytes of each poll
@@ -83,6 +108,7 @@ class EventLoopRoundTest {
     private void end(Promise<Integer> counted) {
         left = 0;
         bytes = 0;
+        delivered = null;
         counted.setSuccess(polls);
     }
 }

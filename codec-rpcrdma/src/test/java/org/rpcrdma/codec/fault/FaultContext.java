@@ -50,7 +50,7 @@ public final class FaultContext implements EventLoopVerbsContext {
     private final EventLoopVerbsContext device;
     private final ArrayDeque<Runnable> held = new ArrayDeque<>();
     private final List<String> problems = new ArrayList<>();
-    private boolean isTelling;
+    private boolean isDelivering;
     private final Set<Exposed> ever = new HashSet<>();
     private int idlePolls;
     private long registrations;
@@ -236,28 +236,28 @@ public final class FaultContext implements EventLoopVerbsContext {
 
     @Override
     public int poll(int budget) {
-        return telling(() -> tell(budget));
+        return delivering(() -> pollAndDeliver(budget));
     }
 
     @Override
     public int deliverQueued() {
-        return telling(device::deliverQueued);
+        return delivering(device::deliverQueued);
     }
 
     /** No handler is called from inside another one. */
-    private int telling(IntSupplier delivery) {
-        if (isTelling) {
-            problem("events are asked for by a handler of an event");
+    private int delivering(IntSupplier delivery) {
+        if (isDelivering) {
+            problem("a handler polls, or delivers queued events");
         }
-        isTelling = true;
+        isDelivering = true;
         try {
             return delivery.getAsInt();
         } finally {
-            isTelling = false;
+            isDelivering = false;
         }
     }
 
-    private int tell(int budget) {
+    private int pollAndDeliver(int budget) {
         int worked = device.poll(budget);
         hasRun = true;
         if (held.isEmpty()) {
@@ -278,8 +278,8 @@ public final class FaultContext implements EventLoopVerbsContext {
     }
 
     @Override
-    public boolean hasReadyInput() {
-        return device.hasReadyInput();
+    public boolean hasReadyConnections() {
+        return device.hasReadyConnections();
     }
 
     @Override

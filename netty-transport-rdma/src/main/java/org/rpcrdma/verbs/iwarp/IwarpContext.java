@@ -115,7 +115,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
         if (closed) {
             return delivered;
         }
-        if (delivered > 0 && unpolled < MOST_UNPOLLED && !hasReadyInput()) {
+        if (delivered > 0 && unpolled < MOST_UNPOLLED && !hasReadyConnections()) {
             // The poll has just found no more events, by a system call.
             unpolled++;
             return delivered;
@@ -140,7 +140,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
     }
 
     @Override
-    public boolean hasReadyInput() {
+    public boolean hasReadyConnections() {
         return !closed && loop.poller.hasSelected();
     }
 
@@ -149,7 +149,7 @@ public final class IwarpContext implements EventLoopVerbsContext {
         if (nanos == 0
                 || loop.completions.size() > 0
                 || loop.streams.hasBroken()
-                || hasReadyInput()) {
+                || hasReadyConnections()) {
             return;
         }
         if (!loop.pausedListeners.paused.isEmpty()) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.rpcrdma.verbs.QueuePair;
 
 /** Connections that a selection has found ready, and that the poll has left to the next one. */
-class ReadyInputTest {
+class ReadyConnectionsTest {
 
     /** More than are read without a selection. */
     private static final int CONNECTIONS = BusyTcpPollSet.MAX + 2;
@@ -38,14 +38,14 @@ class ReadyInputTest {
                 pair.responder.receive(id, id, 1);
             }
         }
-        for (int id = 0; id < DEPTH && !pair.responderContext.hasReadyInput(); id++) {
+        for (int id = 0; id < DEPTH && !pair.responderContext.hasReadyConnections(); id++) {
             for (Endpoint initiator : initiators) {
                 send(initiator, id);
             }
             pair.initiatorContext.poll(256);
             pair.responderContext.poll(256);
         }
-        assertThat(pair.responderContext.hasReadyInput()).isTrue();
+        assertThat(pair.responderContext.hasReadyConnections()).isTrue();
     }
 
     @AfterEach
@@ -72,7 +72,7 @@ class ReadyInputTest {
         assertThat(pair.responderContext.deliverQueued()).isEqualTo(1);
         assertThat(one.completion(ANSWER)).isNotNull();
         assertThat(received()).isEqualTo(received);
-        assertThat(pair.responderContext.hasReadyInput()).isTrue();
+        assertThat(pair.responderContext.hasReadyConnections()).isTrue();
     }
 
     /** A handler that posts again whenever it is told would hold up all others. */
