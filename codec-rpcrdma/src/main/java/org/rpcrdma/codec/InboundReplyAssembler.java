@@ -17,6 +17,7 @@ final class InboundReplyAssembler {
 
     private final ConnectionSharedState link;
     private final XdrCursor cursor = new XdrCursor();
+    private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
     private final InboundResultWriteChunkMatcher chunks = new InboundResultWriteChunkMatcher();
 
     InboundReplyAssembler(ConnectionSharedState link) {
@@ -53,7 +54,7 @@ final class InboundReplyAssembler {
     private void walk(OutboundCallState call, ByteBuf stream, XdrCursor results)
             throws MalformedReplyException, FaultyUpperLayerBindingException {
         int start = stream.readerIndex();
-        int index = OncRpcHeaderDecoder.resultsIndex(stream, start, stream.writerIndex());
+        int index = rpc.resultsIndex(stream, start, stream.writerIndex());
         if (index < 0) {
             return; // not executed: no result
         }

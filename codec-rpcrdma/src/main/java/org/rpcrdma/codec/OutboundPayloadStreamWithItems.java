@@ -88,7 +88,9 @@ final class OutboundPayloadStreamWithItems {
             out.writeBytes(stream, index, items.index(i) - index);
             index = items.index(i) + items.bytesInMessage(i);
         }
-        out.writeBytes(stream, index, stream.writerIndex() - index);
+        if (index < stream.writerIndex()) {
+            out.writeBytes(stream, index, stream.writerIndex() - index);
+        }
     }
 
     /** Releases the payload stream; tolerates a stream that the user has already released. */

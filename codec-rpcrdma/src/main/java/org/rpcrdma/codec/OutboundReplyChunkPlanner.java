@@ -11,6 +11,7 @@ import org.rpcrdma.codec.wire.WriteList;
 final class OutboundReplyChunkPlanner {
 
     private final ConnectionSharedState link;
+    private final OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
     private final XdrCursor cursor = new XdrCursor();
 
     OutboundReplyChunkPlanner(ConnectionSharedState link) {
@@ -67,7 +68,7 @@ final class OutboundReplyChunkPlanner {
             throws FaultyUpperLayerBindingException {
         int start = stream.readerIndex();
         int end = stream.writerIndex();
-        int index = OncRpcHeaderDecoder.resultsIndex(stream, start, end);
+        int index = rpc.resultsIndex(stream, start, end);
         cursor.wrap(stream, start, Math.max(index, start), end, reduction);
         if (index < 0) {
             cursor.release();

@@ -102,7 +102,7 @@ class BindingTraceTest {
                             limits.totalBytes() + OncRpcHeaderDecoder.REPLY_HEADER_BYTES);
             return;
         }
-        int results = OncRpcHeaderDecoder.resultsIndex(out, payload, out.readableBytes());
+        int results = new OncRpcHeaderDecoder().resultsIndex(out, payload, out.readableBytes());
         assertThat(results).isPositive();
         assertThat(out.readableBytes() - results).isLessThanOrEqualTo((int) limits.fixedBytes());
         binding.walkResults(

@@ -104,7 +104,7 @@ class Nfs4TraceTest {
     }
 
     private XdrCursor results(ByteBuf reply, int start, ItemInChunkPredicate reduction) {
-        int index = OncRpcHeaderDecoder.resultsIndex(reply, start, reply.writerIndex());
+        int index = new OncRpcHeaderDecoder().resultsIndex(reply, start, reply.writerIndex());
         assertThat(index).isPositive();
         return cursor.wrap(reply, start, index, reply.writerIndex(), reduction);
     }

@@ -97,14 +97,15 @@ class RpcReplyFuzzTest extends FuzzTarget {
         int procedure = call.getInt();
         byte[] reply = Arrays.copyOfRange(input, CALL_BYTES, input.length);
         ByteBuf in = Unpooled.wrappedBuffer(reply);
-        int index = OncRpcHeaderDecoder.resultsIndex(in, 0, reply.length);
+        OncRpcHeaderDecoder rpc = new OncRpcHeaderDecoder();
+        int index = rpc.resultsIndex(in, 0, reply.length);
         if (index < 0) {
             assertThat(index).isEqualTo(-1);
             return;
         }
         assertThat(index).isBetween(OncRpcHeaderDecoder.REPLY_HEADER_BYTES, reply.length);
         assertThat(index & 3).isZero();
-        assertThat(OncRpcHeaderDecoder.resultsIndex(in, 0, index - 1)).isEqualTo(-1);
+        assertThat(rpc.resultsIndex(in, 0, index - 1)).isEqualTo(-1);
         UpperLayerBinding binding = bindings.find(program, version);
         walks.check(reply, index, cursor -> binding.walkResults(version, procedure, cursor));
     }

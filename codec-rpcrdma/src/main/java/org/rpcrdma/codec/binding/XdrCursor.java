@@ -2,6 +2,9 @@
 package org.rpcrdma.codec.binding;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
@@ -15,12 +18,26 @@ public final class XdrCursor {
 
     private static final int WORD = 4;
 
+    /** More than the attributes of a file and the words around them. */
+    private static final int WINDOW_BYTES = 128;
+
+    private static final VarHandle INT =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+
     private ByteBuf buffer;
     private ItemInChunkPredicate reduction = ItemInChunkPredicate.NONE;
     private int start;
     private int index;
     private int end;
     private long removed;
+
+    /** Bytes of the buffer, taken at once: it checks each access, however wide. */
+    private final byte[] window = new byte[WINDOW_BYTES];
+
+    /** Index in the buffer of the first byte of the window, and the one after its last byte. */
+    private int windowStart;
+
+    private int windowEnd;
 
     private long[] positions = new long[4];
     private int[] indexes = new int[4];
@@ -50,6 +67,7 @@ public final class XdrCursor {
         this.end = end;
         removed = 0;
         items = 0;
+        windowEnd = 0;
         return this;
     }
 
@@ -96,9 +114,19 @@ public final class XdrCursor {
         if (end - index < WORD) {
             throw MalformedMessageException.INSTANCE;
         }
-        int value = buffer.getInt(index);
+        if (index < windowStart || index > windowEnd - WORD) {
+            fillWindow();
+        }
+        int value = (int) INT.get(window, index - windowStart);
         index += WORD;
         return value;
+    }
+
+    private void fillWindow() {
+        int bytes = Math.min(WINDOW_BYTES, end - index);
+        buffer.getBytes(index, window, 0, bytes);
+        windowStart = index;
+        windowEnd = index + bytes;
     }
 
     /**

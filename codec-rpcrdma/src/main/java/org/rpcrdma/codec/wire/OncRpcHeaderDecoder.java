@@ -166,11 +166,18 @@ public final class OncRpcHeaderDecoder {
     }
 
     /** Index of the results of a reply; -1 if the call was not executed successfully or the reply is truncated. */
-    public static int resultsIndex(ByteBuf in, int start, int end) {
-        if (end - start < REPLY_HEADER_BYTES
-                || in.getInt(start + 4) != REPLY
-                || in.getInt(start + 8) != 0) {
+    public int resultsIndex(ByteBuf in, int start, int end) {
+        taken = Math.min(MINIMUM_CALL_BYTES, end - start);
+        if (taken < REPLY_HEADER_BYTES) {
             return -1;
+        }
+        in.getBytes(start, words, 0, taken);
+        if ((int) INT.get(words, 4) != REPLY || (int) INT.get(words, 8) != 0) {
+            return -1;
+        }
+        if ((int) INT.get(words, 16) == 0) {
+            // The verifier is empty, as that of AUTH_NONE is.
+            return (int) INT.get(words, 20) == 0 ? start + REPLY_HEADER_BYTES : -1;
         }
         int status = skipAuthenticator(in, start + 12, end);
         return status >= 0 && end - status >= 4 && in.getInt(status) == 0 ? status + 4 : -1;
