@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.codec;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
@@ -44,7 +43,7 @@ final class FlushSchedulingHandler extends DirectlyLinkedStageHandler {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (promise.isDone() || pipeline.firstContext() != ctx) {
             ctx.write(message, promise); // a handler follows, or the write was cancelled
-        } else if (!(message instanceof ByteBuf send && link.internals.tryWrite(send, promise))) {
+        } else if (!link.internals.tryWrite(message, promise)) {
             // What the head of the pipeline does, without the way to it.
             channel.write(message, promise);
         }

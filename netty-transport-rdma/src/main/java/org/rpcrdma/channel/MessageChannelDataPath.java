@@ -211,21 +211,35 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     // ------------------------------------------------------------------ work
 
     /**
-     * Takes a Send past the outbound buffer, unless anything about it or the channel is unusual.
+     * Takes a Send or an RDMA Write past the outbound buffer, unless anything about it or the channel is unusual.
      *
      * @return whether the message and the promise were taken
      */
-    boolean tryWrite(ByteBuf message, ChannelPromise promise) {
-        int length = message.readableBytes();
-        return channel.mayDeliver()
-                && !channel.end.disconnected
-                && length > 0
-                && length <= config.getMaxSendSize()
-                && memory.pooled(message, message.readerIndex(), length) != null
+    boolean tryWrite(Object message, ChannelPromise promise) {
+        if (!channel.mayDeliver() || channel.end.disconnected) {
+            return false;
+        }
+        int most = config.getMaxSendSize();
+        ByteBuf content;
+        if (message instanceof ByteBuf send) {
+            content = send;
+        } else if (message instanceof RdmaWrite write) {
+            content = write.content();
+            most = Integer.MAX_VALUE;
+        } else if (message instanceof RdmaSendWithInvalidate send) {
+            content = send.content();
+        } else {
+            return false;
+        }
+        int length = content.readableBytes();
+        return length > 0
+                && length <= most
+                && (memory.pooled(content, content.readerIndex(), length) != null
+                        || memory.isWorthRegistering(content, length))
                 && sends.unbuffered.tryAdd(message, length, config.highWaterMark(), promise);
     }
 
-    UnbufferedSends unbuffered() {
+    UnbufferedMessages unbuffered() {
         return sends.unbuffered;
     }
 

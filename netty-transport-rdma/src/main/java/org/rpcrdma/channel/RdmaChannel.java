@@ -360,7 +360,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         }
 
         @Override
-        public boolean tryWrite(ByteBuf message, ChannelPromise promise) {
+        public boolean tryWrite(Object message, ChannelPromise promise) {
             return dataPath != null && dataPath.tryWrite(message, promise);
         }
 

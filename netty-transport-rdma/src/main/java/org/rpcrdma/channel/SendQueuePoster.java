@@ -29,7 +29,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
     private ChannelOutboundBuffer outbound;
 
     /** What a codec has written past the outbound buffer. */
-    final UnbufferedSends unbuffered;
+    final UnbufferedMessages unbuffered;
 
     /** The number of the last Read that was posted; -1 for none. */
     private long lastRead = -1;
@@ -59,7 +59,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         this.depth = depth;
         this.posted = new PostedSendQueueEntries();
         this.outbound = channel.unsafe().outboundBuffer();
-        this.unbuffered = new UnbufferedSends(channel);
+        this.unbuffered = new UnbufferedMessages(channel);
     }
 
     /** Whether no work is in flight. */
@@ -130,7 +130,7 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
             room = depth - posted.size();
             while (room > 0 && unbuffered.hasNext() && !mustMove) {
                 room--;
-                ByteBuf message = unbuffered.next();
+                Object message = unbuffered.next();
                 mustMove = message == null;
                 if (!mustMove) {
                     postHeld(0);

@@ -82,7 +82,8 @@ final class ZeroCopyRegistrar {
         return pooled(buffer, index, length) != null || isWorthRegistering(buffer, length);
     }
 
-    private boolean isWorthRegistering(ByteBuf buffer, int length) {
+    /** Whether registering this memory, which is not pooled, costs less than copying it. */
+    boolean isWorthRegistering(ByteBuf buffer, int length) {
         return length >= COPY_LIMIT && cheapRegistration && DeviceMemory.isWritable(buffer);
     }
 

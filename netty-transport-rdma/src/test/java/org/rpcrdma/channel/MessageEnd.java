@@ -164,22 +164,20 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
     }
 
     /** A message for which the peer has a receive. */
-    private void send(boolean isUnbuffered) {
-        ByteBuf message = nextMessage(isUnbuffered);
+    private void send(boolean isPastBuffer) {
+        ByteBuf message = nextMessage(isPastBuffer);
         if (message == null) {
             return;
         }
-        Written one = written(nextNumber++, null);
-        if (!isUnbuffered || !ChannelInternals.of(channel).tryWrite(message, one.promise)) {
-            write(message, one);
-        }
+        write(message, written(nextNumber++, null), isPastBuffer);
     }
 
     private void sendWithInvalidate() {
-        ByteBuf message = peer.memory.offers() ? nextMessage(random.nextBoolean()) : null;
+        boolean isPastBuffer = random.nextBoolean();
+        ByteBuf message = peer.memory.offers() ? nextMessage(isPastBuffer) : null;
         if (message != null) {
             int number = nextNumber++;
-            write(peer.memory.invalidating(message, number), written(number, null));
+            write(peer.memory.invalidating(message, number), written(number, null), isPastBuffer);
         }
     }
 
@@ -234,8 +232,12 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
 
     /** An RDMA Write. */
     private void place() {
-        MessageEndMemory.Write placed = peer.memory.nextWrite(nextNumber);
-        write(peer.memory.work(placed), written(NONE, placed));
+        boolean isPastBuffer = random.nextBoolean();
+        ByteBuf empty = isPastBuffer ? registered(Long.BYTES) : Unpooled.buffer(Long.BYTES);
+        if (empty != null) {
+            MessageEndMemory.Write placed = peer.memory.nextWrite(nextNumber);
+            write(peer.memory.work(placed, empty), written(NONE, placed), isPastBuffer);
+        }
     }
 
     private static byte at(int number, int position) {
@@ -244,6 +246,13 @@ final class MessageEnd extends SimulatedEnd<MessageEnd> {
 
     private void write(Object message) {
         write(message, written(NONE, null));
+    }
+
+    /** Past Netty's outbound buffer, where the channel takes it so. */
+    private void write(Object message, Written one, boolean isPastBuffer) {
+        if (!isPastBuffer || !ChannelInternals.of(channel).tryWrite(message, one.promise)) {
+            write(message, one);
+        }
     }
 
     private Written written(int number, MessageEndMemory.Write placed) {

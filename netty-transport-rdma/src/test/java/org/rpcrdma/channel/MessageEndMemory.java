@@ -2,7 +2,6 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCountUtil;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -137,9 +136,9 @@ final class MessageEndMemory {
         return write;
     }
 
-    /** {@return the work of a Write} */
-    RdmaWrite work(Write write) {
-        ByteBuf content = Unpooled.buffer(Long.BYTES).writeLong(write.number);
+    /** {@return the work of a Write, with an empty buffer filled} */
+    RdmaWrite work(Write write, ByteBuf empty) {
+        ByteBuf content = empty.writeLong(write.number);
         return new RdmaWrite(content, targetHandle, targetOffset + write.at());
     }
 

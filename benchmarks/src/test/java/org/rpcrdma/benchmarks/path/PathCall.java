@@ -8,6 +8,7 @@ import org.rpcrdma.benchmarks.ConnectionMessages;
 enum PathCall {
     NULL("NULL", 0),
     READ_4K("READ 4 KiB", 4 << 10),
+    READ_64K("READ 64 KiB", 64 << 10),
     WRITE_4K("WRITE 4 KiB", 4 << 10),
     WRITE_64K("WRITE 64 KiB", 64 << 10);
 
@@ -25,7 +26,7 @@ enum PathCall {
     ByteBuf call(ConnectionMessages messages, int xid, ByteBuf data) {
         return switch (this) {
             case NULL -> messages.nullCall(xid);
-            case READ_4K -> messages.readCall(xid, bytes);
+            case READ_4K, READ_64K -> messages.readCall(xid, bytes);
             case WRITE_4K, WRITE_64K -> messages.writeCall(xid, data);
         };
     }
@@ -36,7 +37,7 @@ enum PathCall {
     ByteBuf reply(ConnectionMessages messages, int xid, ByteBuf data) {
         return switch (this) {
             case NULL -> messages.nullReply(xid);
-            case READ_4K -> messages.readReply(xid, data);
+            case READ_4K, READ_64K -> messages.readReply(xid, data);
             case WRITE_4K, WRITE_64K -> messages.writeReply(xid, bytes);
         };
     }

@@ -43,7 +43,7 @@ public interface ChannelInternals {
     boolean mayPrepend(ByteBuf buffer);
 
     /**
-     * Writes a Send as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and its cost; for a
+     * Writes a Send or an RDMA Write as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and its cost; for a
      * codec that is next to the channel. Order, water marks and outcome are the same. When Netty's outbound buffer
      * takes the messages over, as for any other message, {@code channelWritabilityChanged} is told by a task, and may
      * be told once more than the channel has changed.
@@ -52,7 +52,7 @@ public interface ChannelInternals {
      * @param promise not done
      * @return {@code false} for whatever is unusual about the message or the channel: write it by the usual way
      */
-    boolean tryWrite(ByteBuf message, ChannelPromise promise);
+    boolean tryWrite(Object message, ChannelPromise promise);
 
     /**
      * Whether to deliver no message while too many of this channel's own are flushed and not sent: a peer that takes no

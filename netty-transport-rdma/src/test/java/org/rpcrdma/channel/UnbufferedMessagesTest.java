@@ -22,15 +22,18 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.rpcrdma.channel.internal.ChannelInternals;
 
 /** Messages past the outbound buffer: their order, their outcome, and how they get into it. */
-class UnbufferedSendsTest {
+class UnbufferedMessagesTest {
 
     private static final int LOW = 500;
     private static final int HIGH = 1000;
@@ -42,7 +45,7 @@ class UnbufferedSendsTest {
     /** What a handler does that is told. */
     private Runnable whenTold = () -> {};
 
-    private UnbufferedSends sends;
+    private UnbufferedMessages sends;
     private final EmbeddedChannel channel =
             new EmbeddedChannel(
                     whenWritabilityChanges(
@@ -55,7 +58,7 @@ class UnbufferedSendsTest {
     @BeforeEach
     void open() {
         channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(LOW, HIGH));
-        sends = new UnbufferedSends(channel);
+        sends = new UnbufferedMessages(channel);
         sends.open();
     }
 
@@ -178,6 +181,86 @@ class UnbufferedSendsTest {
         ByteBuf late = Unpooled.wrappedBuffer(new byte[1]);
         assertThat(sends.tryAdd(late, 1, HIGH, channel.newPromise())).isFalse();
         late.release();
+    }
+
+    @Test
+    void aWriteCountsTheBytesOfItsContent() {
+        RdmaWrite write = new RdmaWrite(Unpooled.wrappedBuffer(new byte[100]), 1, 0);
+        assertThat(sends.tryAdd(write, 100, HIGH, channel.newPromise())).isTrue();
+        assertThat(sends.pending).isEqualTo(100 + OVERHEAD);
+        sends.spill();
+        assertThat(outbound.totalPendingWriteBytes()).isEqualTo(100 + OVERHEAD);
+        outbound.addFlush();
+        assertThat(flushed()).containsExactly(write);
+        assertThat(write.refCnt()).isZero();
+    }
+
+    /** All Writes before a Send are visible when the Send has arrived (RFC 8166, 2.3.2). */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 4096, 70_001})
+    void aWriteGoesBeforeTheSendThatFollowsIt(int length) throws Exception {
+        byte[] bytes = new byte[length];
+        new Random(length).nextBytes(bytes);
+        try (ConnectedPair pair = new ConnectedPair()) {
+            RdmaChannel server = pair.server;
+            ByteBuf target = on(server, () -> server.registeredBuffer(length).writeZero(length));
+            int handle = on(server, () -> server.expose(target, 0, length, RemoteAccess.WRITE));
+            long offset = on(server, () -> server.exposedOffset(handle));
+            RdmaChannel client = pair.client;
+            List<ChannelPromise> sent = List.of(client.newPromise(), client.newPromise());
+            on(
+                    client,
+                    () -> {
+                        ByteBuf data = client.registeredBuffer(length).writeBytes(bytes);
+                        ByteBuf announcement = client.registeredBuffer(1).writeByte(7);
+                        ChannelInternals internals = ChannelInternals.of(client);
+                        RdmaWrite write = new RdmaWrite(data, handle, offset);
+                        assertThat(internals.tryWrite(write, sent.get(0))).isTrue();
+                        assertThat(internals.tryWrite(announcement, sent.get(1))).isTrue();
+                        assertThat(client.unsafe().outboundBuffer().totalPendingWriteBytes())
+                                .isZero();
+                        return client.flush();
+                    });
+            assertThat(pair.serverInbox.takeBytes()).containsExactly(7);
+            byte[] placed = new byte[length];
+            target.getBytes(0, placed);
+            assertThat(placed).isEqualTo(bytes);
+            for (ChannelPromise promise : sent) {
+                assertThat(promise.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+                assertThat(promise.isSuccess()).isTrue();
+            }
+            on(
+                    server,
+                    () -> {
+                        server.invalidate(handle);
+                        return target.release();
+                    });
+        }
+    }
+
+    /** They are copied, or complete without work: the usual way does both. */
+    @Test
+    void aWriteThatTheDeviceCannotTakeAsItIsGoesTheUsualWay() throws Exception {
+        int length = 64 << 10;
+        try (ConnectedPair pair = new ConnectedPair()) {
+            List<ByteBuf> contents =
+                    List.of(
+                            Unpooled.EMPTY_BUFFER,
+                            Unpooled.buffer(length).writeZero(length),
+                            Unpooled.directBuffer(1).writeZero(1),
+                            Unpooled.directBuffer(length).writeZero(length).asReadOnly(),
+                            Unpooled.wrappedBuffer(
+                                    Unpooled.directBuffer(length).writeZero(length),
+                                    Unpooled.directBuffer(length).writeZero(length)));
+            for (ByteBuf content : contents) {
+                RdmaWrite write = new RdmaWrite(content, 1, 0);
+                ChannelInternals internals = ChannelInternals.of(pair.client);
+                boolean isTaken =
+                        on(pair.client, () -> internals.tryWrite(write, pair.client.newPromise()));
+                assertThat(isTaken).isFalse();
+                write.release();
+            }
+        }
     }
 
     @Test

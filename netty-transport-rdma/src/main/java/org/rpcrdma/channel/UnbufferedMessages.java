@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.channel;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -10,12 +9,12 @@ import io.netty.util.internal.SystemPropertyUtil;
 import java.nio.channels.ClosedChannelException;
 
 /**
- * Queue of Sends that a codec has written past Netty's outbound buffer, which enters some forty methods for each
- * message. Either this queue or the outbound buffer is empty. Whatever is unusual, such as another message, a close, a
+ * Queue of Sends and RDMA Writes that a codec has written past Netty's outbound buffer, which enters some forty methods
+ * for each message. Either this queue or the outbound buffer is empty. Whatever is unusual, such as another message, a close, a
  * cancelled or failed write, is left to Netty: {@link #spill} moves all messages to the outbound buffer, as if they had
  * been written there. Event loop only.
  */
-final class UnbufferedSends {
+final class UnbufferedMessages {
 
     private static final int FIRST_SLOTS = 16;
 
@@ -31,7 +30,7 @@ final class UnbufferedSends {
     /** {@code null} when the channel is closed already. */
     private final ChannelOutboundBuffer outbound;
 
-    private ByteBuf[] messages = {};
+    private Object[] messages = {};
     private ChannelPromise[] promises = {};
     private int[] sizes = {};
     private int mask = -1;
@@ -54,7 +53,7 @@ final class UnbufferedSends {
     /** Whether a move to the outbound buffer found no heap: it has older messages than this queue. */
     private boolean isPartlyMoved;
 
-    UnbufferedSends(Channel channel) {
+    UnbufferedMessages(Channel channel) {
         this.channel = channel;
         outbound = channel.unsafe().outboundBuffer();
     }
@@ -85,11 +84,12 @@ final class UnbufferedSends {
     /**
      * Adds a message.
      *
-     * @param length of the message
+     * @param message a buffer, or the holder of one
+     * @param length of the buffer
      * @param high the high water mark
      * @return whether it was added; otherwise the caller writes it in the usual way
      */
-    boolean tryAdd(ByteBuf message, int length, int high, ChannelPromise promise) {
+    boolean tryAdd(Object message, int length, int high, ChannelPromise promise) {
         if (!isOpen || outbound.totalPendingWriteBytes() > 0) {
             return false;
         }
@@ -114,7 +114,7 @@ final class UnbufferedSends {
     /** Doubles the ring, if there is memory for all of it. */
     private void grow() {
         int slots = Math.max(FIRST_SLOTS, 2 * messages.length);
-        final ByteBuf[] newMessages = new ByteBuf[slots];
+        final Object[] newMessages = new Object[slots];
         final ChannelPromise[] newPromises = new ChannelPromise[slots];
         final int[] newSizes = new int[slots];
         int newMask = slots - 1;
@@ -144,7 +144,7 @@ final class UnbufferedSends {
     }
 
     /** The next flushed message, which the caller posts; {@code null} when all have to move to the outbound buffer. */
-    ByteBuf next() {
+    Object next() {
         int slot = posted & mask;
         if (isPartlyMoved || !promises[slot].setUncancellable()) {
             return null;
@@ -240,7 +240,7 @@ final class UnbufferedSends {
         while (end - head > 0) {
             int slot = head & mask;
             // Takes nothing when the heap is exhausted: then the message stays here.
-            outbound.addMessage(messages[slot], messages[slot].readableBytes(), promises[slot]);
+            outbound.addMessage(messages[slot], sizes[slot] - OVERHEAD, promises[slot]);
             takeHead();
         }
     }
@@ -260,7 +260,7 @@ final class UnbufferedSends {
     void clear() {
         while (!isEmpty()) {
             int slot = head & mask;
-            ByteBuf message = messages[slot];
+            Object message = messages[slot];
             ChannelPromise promise = promises[slot];
             takeHead();
             ReferenceCountUtil.safeRelease(message);
