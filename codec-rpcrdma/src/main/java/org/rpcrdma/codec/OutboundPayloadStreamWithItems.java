@@ -88,7 +88,7 @@ final class OutboundPayloadStreamWithItems {
             out.writeBytes(stream, index, items.index(i) - index);
             index = items.index(i) + items.bytesInMessage(i);
         }
-        if (index < stream.writerIndex()) {
+        if (index != stream.writerIndex()) {
             out.writeBytes(stream, index, stream.writerIndex() - index);
         }
     }

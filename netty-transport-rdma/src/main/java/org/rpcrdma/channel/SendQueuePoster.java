@@ -125,6 +125,10 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
         if (!unbuffered.hasNext()) {
             return;
         }
+        if (refusal != null) {
+            unbuffered.spill();
+            return;
+        }
         try {
             boolean mustMove = false;
             room = depth - posted.size();
@@ -184,10 +188,11 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
             return;
         }
         held = null;
-        opened = true;
-        open(message, SEND | posted.next(), flags);
+        // First: a holder whose content was released throws.
         ByteBuf content =
                 message instanceof ByteBuf buffer ? buffer : ((ByteBufHolder) message).content();
+        opened = true;
+        open(message, SEND | posted.next(), flags);
         MemoryRegion registration =
                 content.isReadable()
                         ? memory.gather(

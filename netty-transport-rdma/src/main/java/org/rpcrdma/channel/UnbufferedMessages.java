@@ -9,10 +9,10 @@ import io.netty.util.internal.SystemPropertyUtil;
 import java.nio.channels.ClosedChannelException;
 
 /**
- * Queue of Sends and RDMA Writes that a codec has written past Netty's outbound buffer, which enters some forty methods
- * for each message. Either this queue or the outbound buffer is empty. Whatever is unusual, such as another message, a close, a
- * cancelled or failed write, is left to Netty: {@link #spill} moves all messages to the outbound buffer, as if they had
- * been written there. Event loop only.
+ * Queue of Sends and RDMA Writes that a codec has written past Netty's outbound buffer, which enters some forty
+ * methods for each message. Either this queue or the outbound buffer is empty. Whatever is unusual, such as another
+ * message, a close, a cancelled or failed write, is left to Netty: {@link #spill} moves all messages to the outbound
+ * buffer, as if they had been written there. Event loop only.
  */
 final class UnbufferedMessages {
 
@@ -85,7 +85,7 @@ final class UnbufferedMessages {
      * Adds a message.
      *
      * @param message a buffer, or the holder of one
-     * @param length of the buffer
+     * @param length of the readable bytes
      * @param high the high water mark
      * @return whether it was added; otherwise the caller writes it in the usual way
      */
@@ -239,9 +239,17 @@ final class UnbufferedMessages {
     private void spillUpTo(int end) {
         while (end - head > 0) {
             int slot = head & mask;
-            // Takes nothing when the heap is exhausted: then the message stays here.
-            outbound.addMessage(messages[slot], sizes[slot] - OVERHEAD, promises[slot]);
-            takeHead();
+            Object message = messages[slot];
+            ChannelPromise promise = promises[slot];
+            try {
+                // Takes nothing when the heap is exhausted: then the message stays here.
+                outbound.addMessage(message, sizes[slot] - OVERHEAD, promise);
+                takeHead();
+            } catch (RuntimeException e) {
+                // Somebody has released the content of a holder; all others still go.
+                takeHead();
+                promise.tryFailure(e);
+            }
         }
     }
 

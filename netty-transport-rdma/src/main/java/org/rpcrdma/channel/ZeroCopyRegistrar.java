@@ -61,9 +61,7 @@ final class ZeroCopyRegistrar {
     ByteBuf sendable(ByteBuf buffer) {
         int length = buffer.readableBytes();
         int index = buffer.readerIndex();
-        if (length == 0
-                || pooled(buffer, index, length) != null
-                || isWorthRegistering(buffer, length)) {
+        if (length == 0 || isUsable(buffer, index, length)) {
             return buffer;
         }
         ByteBuf copy = pool.registered(length);

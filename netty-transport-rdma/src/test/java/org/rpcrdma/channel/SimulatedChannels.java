@@ -26,8 +26,8 @@ public final class SimulatedChannels {
 
     private static final Field CHANNEL = field(QueuePairEventHandler.class, "channel");
     private static final Field UNFLUSHED = field(ChannelOutboundBuffer.class, "unflushedEntry");
-    private static final Field FLUSHED_SENDS = field(UnbufferedMessages.class, "flushed");
-    private static final Field WRITTEN_SENDS = field(UnbufferedMessages.class, "tail");
+    private static final Field FLUSHED = field(UnbufferedMessages.class, "flushed");
+    private static final Field WRITTEN = field(UnbufferedMessages.class, "tail");
     private static final Field INCOMPLETE_SEND =
             field(MessageChannelDataPath.class, "incompleteSend");
     private static final Field SENDS = field(MessageChannelDataPath.class, "sends");
@@ -59,8 +59,8 @@ public final class SimulatedChannels {
         }
         return ((AbstractConnectedRdmaChannel) channel).dataPath()
                         instanceof MessageChannelDataPath messages
-                && (int) value(FLUSHED_SENDS, messages.unbuffered())
-                        != (int) value(WRITTEN_SENDS, messages.unbuffered());
+                && (int) value(FLUSHED, messages.unbuffered())
+                        != (int) value(WRITTEN, messages.unbuffered());
     }
 
     /**

@@ -9,6 +9,7 @@ import static org.rpcrdma.channel.ConnectedPair.on;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledDirectByteBuf;
 import io.netty.buffer.UnpooledHeapByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
@@ -19,6 +20,8 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.IllegalReferenceCountException;
+import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,6 +33,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rpcrdma.NeedsDevice;
 import org.rpcrdma.channel.internal.ChannelInternals;
 
 /** Messages past the outbound buffer: their order, their outcome, and how they get into it. */
@@ -45,12 +49,12 @@ class UnbufferedMessagesTest {
     /** What a handler does that is told. */
     private Runnable whenTold = () -> {};
 
-    private UnbufferedMessages sends;
+    private UnbufferedMessages messages;
     private final EmbeddedChannel channel =
             new EmbeddedChannel(
                     whenWritabilityChanges(
                             ctx -> {
-                                writable.add(sends.isWritable() && ctx.channel().isWritable());
+                                writable.add(messages.isWritable() && ctx.channel().isWritable());
                                 whenTold.run();
                             }));
     private final ChannelOutboundBuffer outbound = channel.unsafe().outboundBuffer();
@@ -58,8 +62,8 @@ class UnbufferedMessagesTest {
     @BeforeEach
     void open() {
         channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(LOW, HIGH));
-        sends = new UnbufferedMessages(channel);
-        sends.open();
+        messages = new UnbufferedMessages(channel);
+        messages.open();
     }
 
     @AfterEach
@@ -70,22 +74,22 @@ class UnbufferedMessagesTest {
 
     private ByteBuf add(ChannelPromise promise, int length) {
         ByteBuf message = Unpooled.wrappedBuffer(new byte[length]);
-        assertThat(sends.tryAdd(message, length, HIGH, promise)).isTrue();
+        assertThat(messages.tryAdd(message, length, HIGH, promise)).isTrue();
         return message;
     }
 
     private List<Object> spilled() {
-        sends.spill();
+        messages.spill();
         return flushed();
     }
 
     private List<Object> flushed() {
-        List<Object> messages = new ArrayList<>();
+        List<Object> all = new ArrayList<>();
         while (outbound.current() != null) {
-            messages.add(outbound.current());
+            all.add(outbound.current());
             outbound.remove();
         }
-        return messages;
+        return all;
     }
 
     @Test
@@ -96,19 +100,19 @@ class UnbufferedMessagesTest {
             // The ring grows while its oldest message is not in its first slot.
             promises.add(channel.newPromise());
             added.add(add(promises.get(i), 1));
-            sends.flush();
-            assertThat(sends.next()).isSameAs(added.get(i));
+            messages.flush();
+            assertThat(messages.next()).isSameAs(added.get(i));
             if (i % 3 == 0) {
                 ByteBuf oldest = added.get(i / 3);
-                assertThat(sends.tryComplete(Unpooled.EMPTY_BUFFER)).isFalse();
-                assertThat(sends.tryComplete(oldest)).isTrue();
+                assertThat(messages.tryComplete(Unpooled.EMPTY_BUFFER)).isFalse();
+                assertThat(messages.tryComplete(oldest)).isTrue();
                 assertThat(oldest.refCnt()).isZero();
                 assertThat(promises.get(i / 3).isSuccess()).isTrue();
             }
         }
         assertThat(spilled()).hasSize(26).containsExactlyElementsOf(added.subList(14, 40));
         assertThat(promises).allMatch(ChannelPromise::isSuccess);
-        assertThat(sends.isEmpty()).isTrue();
+        assertThat(messages.isEmpty()).isTrue();
     }
 
     /** Netty's outbound buffer takes nothing, and nothing is lost: neither a message nor a bit of its writability. */
@@ -127,12 +131,12 @@ class UnbufferedMessagesTest {
                 };
         late.writeLong(1);
         ByteBuf first = add(channel.newPromise(), 1);
-        assertThat(sends.tryAdd(late, 8, HIGH, channel.newPromise())).isTrue();
-        assertThatThrownBy(sends::spill).isInstanceOf(OutOfMemoryError.class);
-        assertThat(sends.isEmpty()).isFalse();
+        assertThat(messages.tryAdd(late, 8, HIGH, channel.newPromise())).isTrue();
+        assertThatThrownBy(messages::spill).isInstanceOf(OutOfMemoryError.class);
+        assertThat(messages.isEmpty()).isFalse();
         assertThat(outbound.isWritable()).isTrue();
         isExhausted[0] = false;
-        sends.spill();
+        messages.spill();
         outbound.addFlush();
         assertThat(flushed()).containsExactly(first, late);
     }
@@ -141,22 +145,22 @@ class UnbufferedMessagesTest {
     void whatCannotBeMovedFailsInTheEnd() {
         ChannelPromise promise = channel.newPromise();
         ByteBuf message = add(promise, 1);
-        sends.clear();
+        messages.clear();
         assertThat(message.refCnt()).isZero();
         assertThat(promise.cause()).isInstanceOf(ClosedChannelException.class);
-        assertThat(sends.isEmpty()).isTrue();
+        assertThat(messages.isEmpty()).isTrue();
     }
 
     @Test
     void whatIsNotFlushedStaysSo() {
         ByteBuf posted = add(channel.newPromise(), 1);
-        sends.flush();
-        assertThat(sends.next()).isSameAs(posted);
+        messages.flush();
+        assertThat(messages.next()).isSameAs(posted);
         ByteBuf flushed = add(channel.newPromise(), 1);
-        sends.flush();
+        messages.flush();
         add(channel.newPromise(), 1);
-        assertThat(sends.hasNext()).isTrue();
-        sends.spill();
+        assertThat(messages.hasNext()).isTrue();
+        messages.spill();
         assertThat(outbound.size()).isEqualTo(2);
         assertThat(outbound.totalPendingWriteBytes()).isEqualTo(3 * (1 + OVERHEAD));
         assertThat(outbound.current()).isSameAs(posted);
@@ -169,26 +173,26 @@ class UnbufferedMessagesTest {
     void onlyOneOfTheTwoHasMessages() {
         outbound.addMessage(Unpooled.wrappedBuffer(new byte[1]), 1, channel.newPromise());
         ByteBuf message = Unpooled.wrappedBuffer(new byte[1]);
-        assertThat(sends.tryAdd(message, 1, HIGH, channel.newPromise())).isFalse();
+        assertThat(messages.tryAdd(message, 1, HIGH, channel.newPromise())).isFalse();
         outbound.addFlush();
         outbound.remove();
-        assertThat(sends.tryAdd(message, 1, HIGH, channel.newPromise())).isTrue();
-        sends.close();
+        assertThat(messages.tryAdd(message, 1, HIGH, channel.newPromise())).isTrue();
+        messages.close();
         assertThat(outbound.totalPendingWriteBytes()).isEqualTo(1 + OVERHEAD);
         outbound.addFlush();
         outbound.remove();
         assertThat(message.refCnt()).isZero();
         ByteBuf late = Unpooled.wrappedBuffer(new byte[1]);
-        assertThat(sends.tryAdd(late, 1, HIGH, channel.newPromise())).isFalse();
+        assertThat(messages.tryAdd(late, 1, HIGH, channel.newPromise())).isFalse();
         late.release();
     }
 
     @Test
     void aWriteCountsTheBytesOfItsContent() {
         RdmaWrite write = new RdmaWrite(Unpooled.wrappedBuffer(new byte[100]), 1, 0);
-        assertThat(sends.tryAdd(write, 100, HIGH, channel.newPromise())).isTrue();
-        assertThat(sends.pending).isEqualTo(100 + OVERHEAD);
-        sends.spill();
+        assertThat(messages.tryAdd(write, 100, HIGH, channel.newPromise())).isTrue();
+        assertThat(messages.pending).isEqualTo(100 + OVERHEAD);
+        messages.spill();
         assertThat(outbound.totalPendingWriteBytes()).isEqualTo(100 + OVERHEAD);
         outbound.addFlush();
         assertThat(flushed()).containsExactly(write);
@@ -254,12 +258,91 @@ class UnbufferedMessagesTest {
                                     Unpooled.directBuffer(length).writeZero(length)));
             for (ByteBuf content : contents) {
                 RdmaWrite write = new RdmaWrite(content, 1, 0);
-                ChannelInternals internals = ChannelInternals.of(pair.client);
-                boolean isTaken =
-                        on(pair.client, () -> internals.tryWrite(write, pair.client.newPromise()));
-                assertThat(isTaken).isFalse();
+                assertThat(isTaken(pair.client, write)).isFalse();
                 write.release();
             }
+            ByteBuf direct = Unpooled.directBuffer(length).writeZero(length);
+            boolean isCheap = pair.client.poller().context().capabilities().cheapRegistration();
+            RdmaWrite write = new RdmaWrite(direct, 1, 0);
+            assertThat(isTaken(pair.client, write)).isEqualTo(isCheap);
+            if (!isCheap) {
+                write.release();
+            }
+        }
+    }
+
+    private static boolean isTaken(RdmaChannel channel, RdmaWrite write) throws Exception {
+        return on(
+                channel, () -> ChannelInternals.of(channel).tryWrite(write, channel.newPromise()));
+    }
+
+    /** A holder whose content is gone is its user's mistake, and no other message's. */
+    @Test
+    void aMessageThatWasReleasedFailsAlone() {
+        ByteBuf content = Unpooled.wrappedBuffer(new byte[8]);
+        ChannelPromise lost = channel.newPromise();
+        ByteBuf before = add(channel.newPromise(), 1);
+        assertThat(messages.tryAdd(new RdmaWrite(content, 1, 0), 8, HIGH, lost)).isTrue();
+        ByteBuf behind = add(channel.newPromise(), 1);
+        messages.flush();
+        content.release();
+        assertThat(spilled()).containsExactly(before, behind);
+        assertThat(lost.cause()).isInstanceOf(IllegalReferenceCountException.class);
+        assertThat(messages.pending).isZero();
+    }
+
+    /**
+     * A batch that is posted in part cannot be revoked: the connection ends, and nothing of it goes out.
+     *
+     * @param isReleased whether somebody has released the data; otherwise they cannot be registered
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @NeedsDevice("cheapRegistration")
+    void aWriteThatCannotBePostedEndsTheConnection(boolean isReleased) throws Exception {
+        int length = 64 << 10;
+        boolean[] isExhausted = {false};
+        try (ConnectedPair pair = new ConnectedPair()) {
+            ByteBuf data =
+                    new UnpooledDirectByteBuf(UnpooledByteBufAllocator.DEFAULT, length, length) {
+                        @Override
+                        public ByteBuffer nioBuffer(int index, int bytes) {
+                            if (isExhausted[0]) {
+                                throw new OutOfMemoryError("no heap, simulated");
+                            }
+                            return super.nioBuffer(index, bytes);
+                        }
+                    };
+            data.writeZero(length);
+            RdmaChannel client = pair.client;
+            List<ChannelPromise> sent = new ArrayList<>();
+            on(
+                    client,
+                    () -> {
+                        ChannelInternals internals = ChannelInternals.of(client);
+                        for (int i = 0; i < 3; i++) {
+                            sent.add(client.newPromise());
+                            Object message =
+                                    i == 1
+                                            ? new RdmaWrite(data, 1, 0)
+                                            : client.registeredBuffer(1).writeByte(i);
+                            assertThat(internals.tryWrite(message, sent.get(i))).isTrue();
+                        }
+                        isExhausted[0] = true;
+                        if (isReleased) {
+                            data.release();
+                        }
+                        return client.flush();
+                    });
+            assertThat(client.closeFuture().await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            for (ChannelPromise promise : sent) {
+                assertThat(promise.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+                assertThat(promise.cause()).isNotNull();
+            }
+            assertThat(data.refCnt()).isZero();
+            assertThat(pair.serverInbox.inactive.poll(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isNotNull();
+            assertThat(pair.serverInbox.messages).isEmpty();
         }
     }
 
@@ -268,9 +351,9 @@ class UnbufferedMessagesTest {
         ChannelPromise cancelled = channel.newPromise();
         ByteBuf message = add(cancelled, 1);
         cancelled.cancel(false);
-        sends.flush();
-        assertThat(sends.hasNext()).isTrue();
-        assertThat(sends.next()).isNull();
+        messages.flush();
+        assertThat(messages.hasNext()).isTrue();
+        assertThat(messages.next()).isNull();
         assertThat(spilled()).containsExactly(Unpooled.EMPTY_BUFFER);
         assertThat(message.refCnt()).isZero();
     }
@@ -279,23 +362,23 @@ class UnbufferedMessagesTest {
     void waterMarksAreKept() {
         ByteBuf first = add(channel.newPromise(), HIGH - OVERHEAD);
         assertThat(writable).isEmpty();
-        assertThat(sends.bytesBeforeUnwritable(HIGH + 1)).isEqualTo(1);
-        assertThat(sends.bytesBeforeWritable(0)).isZero();
+        assertThat(messages.bytesBeforeUnwritable(HIGH + 1)).isEqualTo(1);
+        assertThat(messages.bytesBeforeWritable(0)).isZero();
         ByteBuf second = add(channel.newPromise(), LOW - OVERHEAD);
         assertThat(writable).containsExactly(false);
-        assertThat(sends.bytesBeforeUnwritable(HIGH + 1)).isZero();
-        assertThat(sends.bytesBeforeWritable(0)).isEqualTo(HIGH + 1);
-        sends.flush();
-        sends.next();
-        sends.next();
-        sends.tryComplete(first);
+        assertThat(messages.bytesBeforeUnwritable(HIGH + 1)).isZero();
+        assertThat(messages.bytesBeforeWritable(0)).isEqualTo(HIGH + 1);
+        messages.flush();
+        messages.next();
+        messages.next();
+        messages.tryComplete(first);
         assertThat(writable).containsExactly(false); // it is at the low water mark, not below
         ByteBuf third = add(channel.newPromise(), 1);
-        sends.flush();
-        sends.next();
-        sends.tryComplete(second);
+        messages.flush();
+        messages.next();
+        messages.tryComplete(second);
         assertThat(writable).containsExactly(false, true);
-        sends.tryComplete(third);
+        messages.tryComplete(third);
         assertThat(writable).containsExactly(false, true);
     }
 
@@ -303,20 +386,20 @@ class UnbufferedMessagesTest {
     void aFullQueueThatSpillsLeavesTheWaterMarksToNetty() {
         ByteBuf first = add(channel.newPromise(), HIGH - OVERHEAD);
         add(channel.newPromise(), LOW - OVERHEAD);
-        sends.flush();
-        sends.next();
-        sends.tryComplete(first);
-        assertThat(sends.isWritable()).isFalse();
-        sends.spill(); // as many bytes as Netty's buffer has been writable with
+        messages.flush();
+        messages.next();
+        messages.tryComplete(first);
+        assertThat(messages.isWritable()).isFalse();
+        messages.spill(); // as many bytes as Netty's buffer has been writable with
         channel.runPendingTasks();
         assertThat(writable).containsExactly(false, true, true);
-        sends.spill();
+        messages.spill();
         outbound.addFlush();
         outbound.remove();
         add(channel.newPromise(), HIGH);
-        sends.spill();
+        messages.spill();
         channel.runPendingTasks();
-        assertThat(sends.isWritable()).isTrue();
+        assertThat(messages.isWritable()).isTrue();
         assertThat(channel.isWritable()).isFalse();
         outbound.addFlush();
         outbound.remove();
@@ -328,15 +411,15 @@ class UnbufferedMessagesTest {
     void nobodyIsToldWithinASpill() {
         ChannelPromise cancelled = channel.newPromise();
         add(cancelled, HIGH);
-        sends.flush();
+        messages.flush();
         cancelled.cancel(false);
         ByteBuf next = add(channel.newPromise(), HIGH);
         assertThat(writable).containsExactly(false);
         List<Object> events = new ArrayList<>();
         whenTold = () -> events.add(outbound.totalPendingWriteBytes());
-        sends.spill();
+        messages.spill();
         assertThat(events).isEmpty();
-        assertThat(sends.isEmpty()).isTrue();
+        assertThat(messages.isEmpty()).isTrue();
         channel.runPendingTasks();
         channel.checkException();
         assertThat(events).hasSize(1).containsOnly((long) HIGH + OVERHEAD);
@@ -354,12 +437,12 @@ class UnbufferedMessagesTest {
     void whoIsToldAfterASpillFindsWhatTheOutboundBufferSays() {
         ChannelPromise cancelled = channel.newPromise();
         add(cancelled, HIGH);
-        sends.flush();
+        messages.flush();
         cancelled.cancel(false);
         assertThat(writable).containsExactly(false);
-        sends.spill();
+        messages.spill();
         channel.runPendingTasks();
-        assertThat(sends.isWritable()).isTrue();
+        assertThat(messages.isWritable()).isTrue();
         assertThat(writable).containsExactly(false, true, true);
     }
 
@@ -370,7 +453,7 @@ class UnbufferedMessagesTest {
         channel.runPendingTasks();
         add(channel.newPromise(), HIGH);
         assertThat(writable).containsExactly(false, false);
-        sends.spill();
+        messages.spill();
         channel.runPendingTasks();
         assertThat(outbound.getUserDefinedWritability(31)).isFalse();
         assertThat(writable).containsExactly(false, false);
@@ -380,10 +463,10 @@ class UnbufferedMessagesTest {
     void nobodyIsToldWithinAClose() {
         ByteBuf first = add(channel.newPromise(), HIGH - OVERHEAD);
         add(channel.newPromise(), LOW - OVERHEAD);
-        sends.flush();
-        sends.next();
-        sends.tryComplete(first);
-        sends.close();
+        messages.flush();
+        messages.next();
+        messages.tryComplete(first);
+        messages.close();
         assertThat(writable).containsExactly(false);
     }
 

@@ -74,6 +74,7 @@ public final class XdrCursor {
     /** Releases the buffer; keeps the recorded items. */
     public void release() {
         buffer = null;
+        windowEnd = 0;
         reduction = ItemInChunkPredicate.NONE;
     }
 

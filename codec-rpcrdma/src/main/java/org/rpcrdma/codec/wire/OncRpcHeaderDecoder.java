@@ -43,7 +43,7 @@ public final class OncRpcHeaderDecoder {
     private static final VarHandle INT =
             MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
 
-    /** The shortest call: its words are taken out of the buffer at once, which checks each access, however wide. */
+    /** As many bytes as the shortest call has: taken out of the buffer at once, which checks each access, however wide. */
     private final byte[] words = new byte[MINIMUM_CALL_BYTES];
 
     /** How many of the bytes are of the message that was taken last. */
@@ -165,7 +165,10 @@ public final class OncRpcHeaderDecoder {
         return index + 8 + (((int) length + 3) & ~3);
     }
 
-    /** Index of the results of a reply; -1 if the call was not executed successfully or the reply is truncated. */
+    /**
+     * Index of the results of a reply; -1 if the call was not executed successfully or the reply is truncated. Forgets
+     * what was {@linkplain #decodeStart decoded} last.
+     */
     public int resultsIndex(ByteBuf in, int start, int end) {
         taken = Math.min(MINIMUM_CALL_BYTES, end - start);
         if (taken < REPLY_HEADER_BYTES) {

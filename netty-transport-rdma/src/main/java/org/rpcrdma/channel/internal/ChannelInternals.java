@@ -43,10 +43,10 @@ public interface ChannelInternals {
     boolean mayPrepend(ByteBuf buffer);
 
     /**
-     * Writes a Send or an RDMA Write as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and its cost; for a
-     * codec that is next to the channel. Order, water marks and outcome are the same. When Netty's outbound buffer
-     * takes the messages over, as for any other message, {@code channelWritabilityChanged} is told by a task, and may
-     * be told once more than the channel has changed.
+     * Writes a Send or an RDMA Write as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and
+     * its cost; for a codec that is next to the channel. Order, water marks and outcome are the same. When Netty's
+     * outbound buffer takes the messages over, as for any other message, {@code channelWritabilityChanged} is told by a
+     * task, and may be told once more than the channel has changed.
      *
      * @param message and promise are taken over if the result is {@code true}
      * @param promise not done
