@@ -43,7 +43,7 @@ public final class OncRpcHeaderDecoder {
     private static final VarHandle INT =
             MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
 
-    /** As many bytes as the shortest call has: taken out of the buffer at once, which checks each access, however wide. */
+    /** As many bytes as the shortest call has, taken out of the buffer at once: it checks each access, however wide. */
     private final byte[] words = new byte[MINIMUM_CALL_BYTES];
 
     /** How many of the bytes are of the message that was taken last. */
