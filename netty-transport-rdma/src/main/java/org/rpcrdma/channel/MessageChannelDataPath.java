@@ -2,6 +2,7 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufHolder;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundBuffer;
@@ -211,7 +212,8 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
     // ------------------------------------------------------------------ work
 
     /**
-     * Takes a Send or an RDMA Write past the outbound buffer, unless anything about it or the channel is unusual.
+     * Takes a Send or an RDMA Write that bypasses the outbound buffer, unless anything about it or the channel is
+     * unusual.
      *
      * @return whether the message and the promise were taken
      */
@@ -219,21 +221,17 @@ final class MessageChannelDataPath extends AbstractChannelDataPath<RdmaChannel> 
         if (!channel.mayDeliver() || channel.end.disconnected) {
             return false;
         }
-        int most = config.getMaxSendSize();
         ByteBuf content;
         if (message instanceof ByteBuf send) {
             content = send;
-        } else if (message instanceof RdmaWrite write) {
-            content = write.content();
-            most = Integer.MAX_VALUE;
-        } else if (message instanceof RdmaSendWithInvalidate send) {
-            content = send.content();
+        } else if (message instanceof RdmaWrite || message instanceof RdmaSendWithInvalidate) {
+            content = ((ByteBufHolder) message).content();
         } else {
             return false;
         }
         int length = content.readableBytes();
         return length > 0
-                && length <= most
+                && (length <= config.getMaxSendSize() || message instanceof RdmaWrite)
                 && (memory.pooled(content, content.readerIndex(), length) != null
                         || memory.isWorthRegistering(content, length))
                 && sends.unbuffered.tryAdd(message, length, config.highWaterMark(), promise);

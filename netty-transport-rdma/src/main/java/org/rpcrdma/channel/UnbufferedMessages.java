@@ -9,10 +9,10 @@ import io.netty.util.internal.SystemPropertyUtil;
 import java.nio.channels.ClosedChannelException;
 
 /**
- * Queue of Sends and RDMA Writes that a codec has written past Netty's outbound buffer, which enters some forty
- * methods for each message. Either this queue or the outbound buffer is empty. Whatever is unusual, such as another
- * message, a close, a cancelled or failed write, is left to Netty: {@link #spill} moves all messages to the outbound
- * buffer, as if they had been written there. Event loop only.
+ * Queue of Sends and RDMA Writes of a codec that bypass Netty's outbound buffer, which enters some forty methods for
+ * each message. Either this queue or the outbound buffer is empty. Whatever is unusual, such as another message, a
+ * close, a cancelled or failed write, is left to Netty: {@link #spill} moves all messages to the outbound buffer, as if
+ * they had been written there. Event loop only.
  */
 final class UnbufferedMessages {
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.rpcrdma.channel.ConnectedPair.PATIENCE_SECONDS;
 import static org.rpcrdma.channel.ConnectedPair.on;
 
+import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
@@ -70,6 +71,15 @@ class UnbufferedMessagesTest {
     void end() {
         channel.close();
         channel.finishAndReleaseAll();
+    }
+
+    /** A client with the water marks of this test, and more options. */
+    private static ConnectedPair connect(Consumer<Bootstrap> options) throws Exception {
+        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
+        return new ConnectedPair(
+                options.andThen(
+                        client -> client.option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks)),
+                server -> {});
     }
 
     private ByteBuf add(ChannelPromise promise, int length) {
@@ -258,20 +268,20 @@ class UnbufferedMessagesTest {
                                     Unpooled.directBuffer(length).writeZero(length)));
             for (ByteBuf content : contents) {
                 RdmaWrite write = new RdmaWrite(content, 1, 0);
-                assertThat(isTaken(pair.client, write)).isFalse();
+                assertThat(tryWrite(pair.client, write)).isFalse();
                 write.release();
             }
             ByteBuf direct = Unpooled.directBuffer(length).writeZero(length);
             boolean isCheap = pair.client.poller().context().capabilities().cheapRegistration();
             RdmaWrite write = new RdmaWrite(direct, 1, 0);
-            assertThat(isTaken(pair.client, write)).isEqualTo(isCheap);
+            assertThat(tryWrite(pair.client, write)).isEqualTo(isCheap);
             if (!isCheap) {
                 write.release();
             }
         }
     }
 
-    private static boolean isTaken(RdmaChannel channel, RdmaWrite write) throws Exception {
+    private static boolean tryWrite(RdmaChannel channel, RdmaWrite write) throws Exception {
         return on(
                 channel, () -> ChannelInternals.of(channel).tryWrite(write, channel.newPromise()));
     }
@@ -473,13 +483,8 @@ class UnbufferedMessagesTest {
     /** A cancelled write leaves room in the outbound buffer; nobody else continues what went past it. */
     @Test
     void messagesBehindACancelledWriteAllGoOut() throws Exception {
-        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
         try (ConnectedPair pair =
-                new ConnectedPair(
-                        client ->
-                                client.option(RdmaChannelOption.SEND_DEPTH, 2)
-                                        .option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
-                        server -> {})) {
+                connect(client -> client.option(RdmaChannelOption.SEND_DEPTH, 2))) {
             List<ChannelPromise> sent = new ArrayList<>();
             on(pair.client, () -> flushACancelledWriteThenSends(pair.client, sent));
             for (ChannelPromise promise : sent) {
@@ -515,11 +520,7 @@ class UnbufferedMessagesTest {
     /** Another thread's write, which waits for the event loop, counts in the outbound buffer. */
     @Test
     void nobodyIsToldWithinAWriteBesideThoseOfOtherThreads() throws Exception {
-        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
-        try (ConnectedPair pair =
-                new ConnectedPair(
-                        client -> client.option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
-                        server -> {})) {
+        try (ConnectedPair pair = connect(client -> {})) {
             assertThat(on(pair.client, () -> isToldWithinAWrite(pair.client))).isFalse();
         }
     }
@@ -545,11 +546,7 @@ class UnbufferedMessagesTest {
     /** Who is told of room that cancelled writes have left may flush, write and flush again. */
     @Test
     void messagesOfAHandlerThatFlushesGoOutOnce() throws Exception {
-        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
-        try (ConnectedPair pair =
-                new ConnectedPair(
-                        client -> client.option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
-                        server -> {})) {
+        try (ConnectedPair pair = connect(client -> {})) {
             RdmaChannel client = pair.client;
             ByteBuf last = on(client, () -> client.registeredBuffer(1).writeByte(3));
             List<ChannelPromise> sent = new ArrayList<>();
@@ -602,11 +599,7 @@ class UnbufferedMessagesTest {
 
     @Test
     void aWriteBehindASpillThatHasTheChannelClosedFails() throws Exception {
-        WriteBufferWaterMark marks = new WriteBufferWaterMark(LOW, HIGH);
-        try (ConnectedPair pair =
-                new ConnectedPair(
-                        client -> client.option(ChannelOption.WRITE_BUFFER_WATER_MARK, marks),
-                        server -> {})) {
+        try (ConnectedPair pair = connect(client -> {})) {
             RdmaChannel client = pair.client;
             ByteBuf late = Unpooled.wrappedBuffer(new byte[1]);
             ChannelFuture write = on(client, () -> writeToOneThatCloses(client, late));
