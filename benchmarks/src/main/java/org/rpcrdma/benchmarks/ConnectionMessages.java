@@ -66,11 +66,20 @@ public final class ConnectionMessages {
     public ByteBuf readReply(int xid, ByteBuf data) {
         int count = data.readableBytes();
         return isLong(count, LONG_RESULT_RDMA)
-                ? Nfs3Messages.readReply(channel.alloc(), xid, data)
+                ? readReplyInParts(xid, data)
                 : append(
                         Nfs3Messages.readReplyHead(
                                 buffer(Nfs3Messages.READ_REPLY_OVERHEAD + count), xid, count),
                         data);
+    }
+
+    /**
+     * As {@link #readReply}, with the data where they are, however few.
+     *
+     * @param data its readable bytes, a multiple of 4; stays the caller's
+     */
+    public ByteBuf readReplyInParts(int xid, ByteBuf data) {
+        return Nfs3Messages.readReply(channel.alloc(), xid, data);
     }
 
     public ByteBuf writeReply(int xid, int count) {

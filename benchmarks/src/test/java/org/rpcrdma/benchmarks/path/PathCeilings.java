@@ -123,7 +123,7 @@ final class PathCeilings {
             Ceiling lowered = ceilings.getOrDefault(name(length), now).min(now);
             text.append(
                     String.format(
-                            "%-6s %-9s %-9s %5d %5d %5d%n",
+                            "%-6s %-14s %-9s %5d %5d %5d%n",
                             length.transport,
                             length.call,
                             length.role,
