@@ -2,11 +2,10 @@
 package org.rpcrdma.channel;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.util.collection.IntObjectHashMap;
-import io.netty.util.collection.IntObjectMap;
 import org.rpcrdma.channel.memory.RegisteredByteBuf;
 import org.rpcrdma.verbs.MemoryRegion;
 import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.RemoteKeyMap;
 
 /** Memory that the peer of one queue pair may access. */
 final class ChannelMemoryExposures {
@@ -16,7 +15,7 @@ final class ChannelMemoryExposures {
     private final boolean exactExposure;
 
     /** Registrations made for one exposure, by handle. */
-    private final IntObjectMap<MemoryRegion> registrations = new IntObjectHashMap<>(4);
+    private final RemoteKeyMap<MemoryRegion> registrations = new RemoteKeyMap<>();
 
     /** @param exactExposure whether the device can expose exactly a part of a registration */
     ChannelMemoryExposures(QueuePair queuePair, ZeroCopyRegistrar memory, boolean exactExposure) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.verbs.hardware;
 
-import io.netty.util.collection.IntObjectHashMap;
-import io.netty.util.collection.IntObjectMap;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.List;
 import org.rpcrdma.verbs.QueuePair;
+import org.rpcrdma.verbs.RemoteKeyMap;
 
 /** Memory exposed to the peer of one queue pair, by key. */
 final class QueuePairMemoryExposer implements HardwareExposure.Registry {
@@ -17,7 +16,7 @@ final class QueuePairMemoryExposer implements HardwareExposure.Registry {
     private final MemoryRegistrar registrations;
     private final MemoryWindowPool windows;
     private final WindowBinder binder;
-    private final IntObjectMap<HardwareExposure> byKey = new IntObjectHashMap<>(4);
+    private final RemoteKeyMap<HardwareExposure> byKey = new RemoteKeyMap<>();
 
     /**
      * @param windows {@code null} where there are none
