@@ -90,7 +90,7 @@ final class OutboundReplyRdmaWriter {
             int handle,
             long offset) {
         link.metrics.add(RpcRdmaCounter.WRITE_BYTES_SENT, data.length());
-        ByteBuf slice = data.memory().retainedSlice(data.index(), data.length());
-        ctx.write(new RdmaWrite(slice, handle, offset), responder.work(call.xid));
+        ByteBuf content = link.internals.sendablePart(data.memory(), data.index(), data.length());
+        ctx.write(new RdmaWrite(content, handle, offset), responder.work(call.xid));
     }
 }

@@ -159,13 +159,9 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         }
         if (index < 0 || length < 0 || index > buffer.capacity() - length) {
             throw new IndexOutOfBoundsException(
-                    "index: "
-                            + index
-                            + ", length: "
-                            + length
-                            + " (expected: within 0.."
-                            + buffer.capacity()
-                            + ')');
+                    String.format(
+                            "index: %d, length: %d (expected: within 0..%d)",
+                            index, length, buffer.capacity()));
         }
         return dataPath.exposures.expose(
                 buffer, index, length, access, config.getRegistrationPolicy());
@@ -277,8 +273,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         }
         if (message instanceof RdmaSendWithInvalidate || message instanceof RdmaWrite) {
             ByteBufHolder holder = (ByteBufHolder) message;
-            // Read once: a copy releases the original, and a holder does not return released
-            // content.
+            // Read once: a copy releases the original, which a holder then does not return.
             ByteBuf content = holder.content();
             if (message instanceof RdmaSendWithInvalidate) {
                 checkLength(content);
@@ -341,8 +336,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
         @Override
         public boolean isOutputClosed() {
-            Unsafe operations = ownUnsafe();
-            return operations.outboundBuffer() == null;
+            return ((Unsafe) ownUnsafe()).outboundBuffer() == null;
         }
 
         @Override
@@ -357,6 +351,11 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
         @Override
         public boolean mayPrepend(ByteBuf buffer) {
             return RegisteredByteBuf.isOnlyReference(buffer, poller().pool);
+        }
+
+        @Override
+        public ByteBuf sendablePart(ByteBuf buffer, int index, int length) {
+            return memory.sendablePart(buffer, index, length);
         }
 
         @Override

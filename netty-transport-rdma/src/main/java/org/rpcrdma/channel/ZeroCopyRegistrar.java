@@ -64,15 +64,32 @@ final class ZeroCopyRegistrar {
         if (length == 0 || isUsable(buffer, index, length)) {
             return buffer;
         }
-        ByteBuf copy = pool.registered(length);
+        ByteBuf copy = copy(buffer, index, length);
+        buffer.release();
+        return copy;
+    }
+
+    /**
+     * These bytes to be sent at once: a copy if there are few and the device cannot use their memory, otherwise a
+     * slice.
+     *
+     * @param buffer stays the caller's
+     * @return owned by the caller
+     */
+    ByteBuf sendablePart(ByteBuf buffer, int index, int length) {
+        return length >= COPY_LIMIT || pooled(buffer, index, length) != null
+                ? buffer.retainedSlice(index, length)
+                : copy(buffer, index, length);
+    }
+
+    private ByteBuf copy(ByteBuf buffer, int index, int length) {
+        ByteBuf copy = pool.toSend(length);
         try {
-            copy.writeBytes(buffer, buffer.readerIndex(), length);
+            return copy.writeBytes(buffer, index, length);
         } catch (Throwable t) {
             copy.release();
             throw t;
         }
-        buffer.release();
-        return copy;
     }
 
     /** Whether the device can use these bytes without a copy, at lower cost than a copy. */

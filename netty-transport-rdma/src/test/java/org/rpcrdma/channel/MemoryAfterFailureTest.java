@@ -103,6 +103,7 @@ class MemoryAfterFailureTest {
                 };
         unreadable.writerIndex(100);
         assertThatThrownBy(() -> memory.sendable(unreadable)).hasMessage("unreadable");
+        assertThatThrownBy(() -> memory.sendablePart(unreadable, 0, 100)).hasMessage("unreadable");
         assertThat(unreadable.release()).isTrue();
     }
 

@@ -281,6 +281,42 @@ class UnbufferedMessagesTest {
         }
     }
 
+    /** What is worth no registration need not go the usual way: few bytes are copied before they are written. */
+    @Test
+    void fewBytesThatTheDeviceCannotTakeAreCopiedInTime() throws Exception {
+        try (ConnectedPair pair = new ConnectedPair()) {
+            ByteBuf memory = Unpooled.buffer().writeLong(1).writeLong(2).writeLong(3);
+            ByteBuf part = sendablePart(pair.client, memory, 8, 8);
+            assertThat(part.readableBytes()).isEqualTo(8);
+            assertThat(part.getLong(part.readerIndex())).isEqualTo(2);
+            assertThat(memory.refCnt()).isEqualTo(1);
+            memory.release();
+            assertThat(tryWrite(pair.client, new RdmaWrite(part, 1, 0))).isTrue();
+        }
+    }
+
+    @Test
+    void whatTheDeviceCanTakeIsNotCopied() throws Exception {
+        int many = 16 << 10;
+        try (ConnectedPair pair = new ConnectedPair()) {
+            ByteBuf own = on(pair.client, () -> pair.client.registeredBuffer(100)).writeZero(100);
+            for (ByteBuf memory : List.of(own, Unpooled.buffer(many).writeZero(many))) {
+                int last = memory.writerIndex() - 1;
+                ByteBuf part = sendablePart(pair.client, memory, 0, memory.readableBytes());
+                memory.setByte(last, 7);
+                assertThat(part.getByte(last)).isEqualTo((byte) 7);
+                assertThat(memory.refCnt()).isEqualTo(2);
+                part.release();
+                memory.release();
+            }
+        }
+    }
+
+    private static ByteBuf sendablePart(RdmaChannel channel, ByteBuf memory, int index, int length)
+            throws Exception {
+        return on(channel, () -> ChannelInternals.of(channel).sendablePart(memory, index, length));
+    }
+
     private static boolean tryWrite(RdmaChannel channel, RdmaWrite write) throws Exception {
         return on(
                 channel, () -> ChannelInternals.of(channel).tryWrite(write, channel.newPromise()));

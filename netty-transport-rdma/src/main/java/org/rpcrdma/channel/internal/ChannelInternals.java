@@ -43,6 +43,18 @@ public interface ChannelInternals {
     boolean mayPrepend(ByteBuf buffer);
 
     /**
+     * A part of a buffer, for a message that is written to this channel at once: a copy in registered memory if there
+     * are few bytes and the device cannot use theirs, otherwise a slice. Event loop only.
+     *
+     * @param buffer in one piece; stays the caller's
+     * @param index of the first byte
+     * @param length in bytes, from 1
+     * @return a buffer whose readable bytes these are; owned by the caller
+     * @throws IllegalStateException when there is no more memory to register
+     */
+    ByteBuf sendablePart(ByteBuf buffer, int index, int length);
+
+    /**
      * Writes a Send or an RDMA Write as the channel's {@link Channel.Unsafe} does, without Netty's outbound buffer and
      * its cost; for a codec that is next to the channel. Order, water marks and outcome are the same. When Netty's
      * outbound buffer takes the messages over, as for any other message, {@code channelWritabilityChanged} is told by a
