@@ -12,13 +12,15 @@ import org.rpcrdma.benchmarks.verbs.VerbsBenchmark.Carrier;
 
 /**
  * What nothing can be faster than: without RPC, pipelines and event loops, two threads of one process. NULL is a
- * message of {@value #SMALL} bytes and one back, READ is a request and as many bytes back.
+ * message of {@value #SMALL} bytes and one back, READ is a request and as many bytes back, an echo the same bytes back.
  */
 enum Floor implements Contender {
     /** Bare sockets of the JDK. */
     FLOOR_SOCKET(Carrier.SOCKET),
     /** Verbs of the software RNIC: Sends, and RDMA Reads. */
     FLOOR_VERBS(Carrier.IWARP),
+    /** Verbs, as a byte stream has them: an RDMA Write, and a Send that tells of it. */
+    FLOOR_WRITE(Carrier.IWARP),
     /** Rings in memory that both have. */
     FLOOR_RING(Carrier.RING),
     /** One thread copies from memory to memory; there is no NULL. */
@@ -35,7 +37,18 @@ enum Floor implements Contender {
     /** Opens both ends. */
     Exchange exchange(Work work) throws Exception {
         int bytes = Math.max(work.bytes(), SMALL);
-        return carrier == null ? new CopyExchange(bytes) : carrier.open(bytes);
+        return carrier == null ? new CopyExchange(bytes) : carrier.open(bytes, work.connections());
+    }
+
+    /** Does the work so many times. */
+    void exchange(Exchange exchange, Work work, int count) throws Exception {
+        if (work.procedure() == Work.Procedure.READ) {
+            exchange.reads(count, work.outstanding());
+        } else if (this == FLOOR_WRITE) {
+            exchange.writes(count, work.outstanding());
+        } else {
+            exchange.sends(count, work.outstanding());
+        }
     }
 
     @Override
@@ -50,20 +63,24 @@ enum Floor implements Contender {
 
     @Override
     public Set<Application> applications() {
-        return EnumSet.of(Application.RPC);
+        return this == FLOOR_COPY
+                ? EnumSet.of(Application.RPC)
+                : EnumSet.of(Application.RPC, Application.BYTES);
     }
 
     @Override
     public boolean does(Work work) {
         boolean isKnown =
                 switch (work.procedure()) {
-                    case NULL -> this != FLOOR_COPY;
-                    case READ -> this != FLOOR_COPY || work.outstanding() == 1;
+                    case NULL, ECHO -> this != FLOOR_COPY;
+                    case READ ->
+                            this != FLOOR_WRITE && (this != FLOOR_COPY || work.outstanding() == 1);
                     default -> false;
                 };
         return isKnown
                 && work.load() == 0
-                && work.connections() == 1
+                && (work.connections() == 1 || carrier == Carrier.IWARP)
+                && work.idle() == 0
                 && work.outstanding() <= VerbsBenchmark.window(work.bytes());
     }
 

@@ -13,6 +13,7 @@ final class FloorSide implements Side {
     private final Floor floor;
     private Exchange exchange;
     private int bytes = -1;
+    private int connections;
 
     FloorSide(Floor floor) {
         this.floor = floor;
@@ -25,26 +26,23 @@ final class FloorSide implements Side {
 
     @Override
     public void connect(String address, int connections) {
-        // Each length of messages has its own.
+        // Each length of messages, and each number of connections, has its own.
     }
 
     @Override
     public long run(Work work, long end, Histogram latencies) throws Exception {
-        if (bytes != work.bytes()) {
+        if (bytes != work.bytes() || connections != work.connections()) {
             close();
             exchange = floor.exchange(work);
             bytes = work.bytes();
+            connections = work.connections();
         }
-        int batch = Math.max(4, Math.min(BATCH, BATCH_BYTES / Math.max(1, bytes)));
+        int batch = Math.max(4, Math.min(BATCH * connections, BATCH_BYTES / Math.max(1, bytes)));
         long calls = 0;
         for (long now = System.nanoTime(); calls == 0 || now - end < 0; ) {
-            if (work.procedure() == Work.Procedure.NULL) {
-                exchange.sends(batch, work.outstanding());
-            } else {
-                exchange.reads(batch, work.outstanding());
-            }
+            floor.exchange(exchange, work, batch);
             long next = System.nanoTime();
-            latencies.recordValue((next - now) * work.outstanding() / batch);
+            latencies.recordValue((next - now) * work.outstanding() * connections / batch);
             calls += batch;
             now = next;
         }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.verbs;
 
-/** Two ends of one connection over the loopback, each busy on a thread of its own. */
+/** Two ends of connections over the loopback, one of them as a rule, each end busy on a thread of its own. */
 public interface Exchange extends AutoCloseable {
 
-    /** Sends so many messages; the other end sends each back. No more than {@code window} are out at a time. */
+    /**
+     * Sends so many messages; the other end sends each back. No more than {@code window} are out at a time on each
+     * connection.
+     */
     void sends(int count, int window) throws Exception;
 
     /** Places so much data in the other end's memory and tells it; it does the same back. */

@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.verbs.ConnectionRequest;
 import org.rpcrdma.verbs.EventLoopVerbsContext;
@@ -16,7 +18,10 @@ import org.rpcrdma.verbs.QueuePairConfig;
 import org.rpcrdma.verbs.QueuePairHandler;
 import org.rpcrdma.verbs.WorkStatus;
 
-/** Work requests on the software RNIC: the caller's thread polls one context, another thread the other one. */
+/**
+ * Work requests on the software RNIC: the caller's thread polls one context with one end of each connection, another
+ * thread the one with the other ends.
+ */
 final class IwarpExchange implements Exchange {
 
     private static final int MAX_SLOTS = 16;
@@ -33,29 +38,32 @@ final class IwarpExchange implements Exchange {
 
     private final int bytes;
     private final int slots;
-    private final End caller;
+    private final EventLoopVerbsContext callerContext = Rdma.provider("iwarp").open();
+    private final Caller[] callers;
     private final Thread thread;
+    private long answered;
     private volatile boolean ended;
 
     /**
-     * @param slots messages for which there is memory, at least the largest window: what is used is then used again
-     *     soon, as that of the other carriers is
+     * @param slots messages of a connection for which there is memory, at least the largest window: what is used is
+     *     then used again soon, as that of the other carriers is
      */
-    IwarpExchange(int bytes, int slots) throws Exception {
+    IwarpExchange(int bytes, int slots, int connections) throws Exception {
         this.bytes = bytes;
         this.slots = slots;
-        Echo[] accepted = new Echo[1];
+        callers = new Caller[connections];
+        List<Echo> accepted = new ArrayList<>();
         EventLoopVerbsContext context = Rdma.provider("iwarp").open();
         InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         InetSocketAddress address =
                 context.listen(
                                 any,
-                                1,
+                                connections,
                                 new ListenerHandler() {
                                     @Override
                                     public void connectionRequested(ConnectionRequest request) {
                                         try {
-                                            accepted[0] = new Echo(context, request);
+                                            accepted.add(new Echo(context, request));
                                         } catch (IOException e) {
                                             throw new IllegalStateException(e);
                                         }
@@ -67,24 +75,25 @@ final class IwarpExchange implements Exchange {
                                     }
                                 })
                         .localAddress();
-        caller = new End(Rdma.provider("iwarp").open());
-        caller.pair = caller.context.createQueuePair(SIZES, caller);
-        caller.pair.connect(address, null, new byte[0]);
-        while (!caller.connected) {
-            context.poll(BUDGET);
-            caller.context.poll(BUDGET);
+        for (int i = 0; i < connections; i++) {
+            callers[i] = new Caller();
+            callers[i].pair.connect(address, null, new byte[0]);
+            while (!callers[i].connected) {
+                context.poll(BUDGET);
+                callerContext.poll(BUDGET);
+            }
+            Echo echo = accepted.get(i);
+            callers[i].prepare();
+            echo.prepare();
+            callers[i].tell(echo);
+            echo.tell(callers[i]);
         }
-        Echo echo = accepted[0];
-        caller.prepare();
-        echo.prepare();
-        caller.tell(echo);
-        echo.tell(caller);
         thread =
                 new Thread(
                         () -> {
                             while (!ended) {
                                 if (context.poll(BUDGET) > 0) {
-                                    echo.pair.doorbell();
+                                    accepted.forEach(Echo::answer);
                                 }
                             }
                             context.close();
@@ -96,7 +105,7 @@ final class IwarpExchange implements Exchange {
 
     @Override
     public void sends(int count, int window) {
-        run(count, window, slot -> caller.send(slot, bytes));
+        run(count, window, (caller, slot) -> caller.send(slot, bytes));
     }
 
     @Override
@@ -104,7 +113,7 @@ final class IwarpExchange implements Exchange {
         run(
                 count,
                 window,
-                slot -> {
+                (caller, slot) -> {
                     caller.write(slot, bytes);
                     caller.send(slot, NOTICE);
                 });
@@ -115,7 +124,7 @@ final class IwarpExchange implements Exchange {
         run(
                 count,
                 window,
-                slot -> {
+                (caller, slot) -> {
                     caller.pair.read(
                             DATA | slot,
                             QueuePair.SIGNALED,
@@ -129,26 +138,25 @@ final class IwarpExchange implements Exchange {
     private record Remote(int key, long address) {}
 
     private interface Post {
-        void accept(int slot);
+        void accept(Caller caller, int slot);
     }
 
     private void run(int count, int window, Post post) {
-        long end = caller.arrived + count;
-        long posted = caller.arrived;
-        while (caller.arrived < end) {
-            boolean any = false;
-            while (posted < end && posted - caller.arrived < window) {
-                post.accept((int) (posted++ % slots));
-                any = true;
+        long end = answered + count;
+        int left = count;
+        while (answered < end) {
+            for (Caller caller : callers) {
+                int more = Math.min(left, window - caller.outstanding);
+                caller.post(post, more);
+                left -= more;
             }
-            if (any) {
-                caller.pair.doorbell();
+            long before = answered;
+            while (answered == before) {
+                callerContext.poll(BUDGET);
+                for (Caller caller : callers) {
+                    caller.check();
+                }
             }
-            long before = caller.arrived;
-            while (caller.arrived == before && caller.failure == null) {
-                caller.context.poll(BUDGET);
-            }
-            caller.check();
         }
     }
 
@@ -156,20 +164,19 @@ final class IwarpExchange implements Exchange {
     public void close() throws InterruptedException {
         ended = true;
         thread.join();
-        caller.context.close();
+        callerContext.close();
     }
 
     /**
      * One end. Messages arrive in the slots of {@code received}; data are written and read to those of {@code sink}.
      */
-    private class End implements QueuePairHandler {
+    private abstract class End implements QueuePairHandler {
 
-        final EventLoopVerbsContext context;
+        private final EventLoopVerbsContext context;
         final MemoryRegion received;
         final MemoryRegion sink;
         QueuePair pair;
         boolean connected;
-        long arrived;
         Remote writable;
         Remote readable;
         Throwable failure;
@@ -240,20 +247,17 @@ final class IwarpExchange implements Exchange {
             } else if ((id & RECEIVE) != 0) {
                 arrived(id, length);
             } else if ((id & DATA) != 0) {
-                arrived++;
+                fetched();
             } else {
                 sent((int) id & SLOT);
             }
         }
 
-        void arrived(long id, int length) {
-            arrived++;
-            receive((int) id & SLOT);
-        }
+        abstract void arrived(long id, int length);
 
-        void sent(int slot) {
-            // The slot's answer says so, too.
-        }
+        abstract void fetched();
+
+        abstract void sent(int slot);
 
         @Override
         public void disconnected(Throwable cause) {
@@ -267,8 +271,50 @@ final class IwarpExchange implements Exchange {
         }
     }
 
+    /** Keeps messages out. */
+    private final class Caller extends End {
+
+        int outstanding;
+        private int next;
+
+        Caller() throws IOException {
+            super(callerContext);
+            pair = callerContext.createQueuePair(SIZES, this);
+        }
+
+        void post(Post post, int count) {
+            for (int i = 0; i < count; i++) {
+                post.accept(this, next);
+                next = (next + 1) % slots;
+            }
+            outstanding += count;
+            if (count > 0) {
+                pair.doorbell();
+            }
+        }
+
+        @Override
+        void arrived(long id, int length) {
+            fetched();
+            receive((int) id & SLOT);
+        }
+
+        @Override
+        void fetched() {
+            outstanding--;
+            answered++;
+        }
+
+        @Override
+        void sent(int slot) {
+            // The slot's answer says so, too.
+        }
+    }
+
     /** Sends back what it receives, from where it was received. */
     private final class Echo extends End {
+
+        private boolean hasAnswers;
 
         Echo(EventLoopVerbsContext context, ConnectionRequest request) throws IOException {
             super(context);
@@ -283,6 +329,19 @@ final class IwarpExchange implements Exchange {
                 write(slot, bytes);
             }
             send(slot, length);
+            hasAnswers = true;
+        }
+
+        void answer() {
+            if (hasAnswers) {
+                hasAnswers = false;
+                pair.doorbell();
+            }
+        }
+
+        @Override
+        void fetched() {
+            throw new IllegalStateException("this end reads nothing");
         }
 
         @Override

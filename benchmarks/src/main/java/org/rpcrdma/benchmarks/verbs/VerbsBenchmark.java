@@ -40,7 +40,12 @@ public abstract class VerbsBenchmark {
         IWARP {
             @Override
             public Exchange open(int bytes) throws Exception {
-                return new IwarpExchange(bytes, window(bytes));
+                return open(bytes, 1);
+            }
+
+            @Override
+            public Exchange open(int bytes, int connections) throws Exception {
+                return new IwarpExchange(bytes, window(bytes), connections);
             }
         },
         /** The JDK's sockets. */
@@ -79,6 +84,19 @@ public abstract class VerbsBenchmark {
          * @param bytes of a message
          */
         public abstract Exchange open(int bytes) throws Exception;
+
+        /**
+         * Opens both ends of several connections; the software RNIC alone does.
+         *
+         * @param bytes of a message
+         */
+        public Exchange open(int bytes, int connections) throws Exception {
+            if (connections > 1) {
+                throw new IllegalArgumentException(
+                        "connections: " + connections + " (expected: 1 of " + this + ')');
+            }
+            return open(bytes);
+        }
     }
 
     @Param({"IWARP", "SOCKET", "UNIX", "EPOLL"})

@@ -94,6 +94,7 @@ class CompareTest {
                 "FLOOR_SOCKET",
                 "FLOOR_RING",
                 "FLOOR_COPY",
+                "FLOOR_WRITE",
                 "STREAM",
                 "EPOLL"
             })
