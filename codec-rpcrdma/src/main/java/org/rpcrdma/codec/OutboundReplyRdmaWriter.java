@@ -89,8 +89,8 @@ final class OutboundReplyRdmaWriter {
             LeadingContiguousBufferPiece data,
             int handle,
             long offset) {
-        link.metrics.add(RpcRdmaCounter.WRITE_BYTES_SENT, data.length());
         ByteBuf content = link.internals.sendablePart(data.memory(), data.index(), data.length());
+        link.metrics.add(RpcRdmaCounter.WRITE_BYTES_SENT, data.length());
         ctx.write(new RdmaWrite(content, handle, offset), responder.work(call.xid));
     }
 }

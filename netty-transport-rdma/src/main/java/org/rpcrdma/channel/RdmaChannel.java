@@ -355,6 +355,7 @@ public final class RdmaChannel extends AbstractConnectedRdmaChannel {
 
         @Override
         public ByteBuf sendablePart(ByteBuf buffer, int index, int length) {
+            checkInEventLoop("sendablePart");
             return memory.sendablePart(buffer, index, length);
         }
 

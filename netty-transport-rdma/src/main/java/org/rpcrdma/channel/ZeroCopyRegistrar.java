@@ -71,13 +71,14 @@ final class ZeroCopyRegistrar {
 
     /**
      * These bytes to be sent at once: a copy if there are few and the device cannot use their memory, otherwise a
-     * slice.
+     * slice. Of many, only their write tells whether it has to copy them: to ask twice costs more than it spares. And
+     * without addresses it would copy the copy.
      *
      * @param buffer stays the caller's
      * @return owned by the caller
      */
     ByteBuf sendablePart(ByteBuf buffer, int index, int length) {
-        return length >= COPY_LIMIT || pooled(buffer, index, length) != null
+        return length >= COPY_LIMIT || !pool.hasAddresses || pooled(buffer, index, length) != null
                 ? buffer.retainedSlice(index, length)
                 : copy(buffer, index, length);
     }

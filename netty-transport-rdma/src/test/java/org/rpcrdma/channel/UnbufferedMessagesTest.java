@@ -281,9 +281,9 @@ class UnbufferedMessagesTest {
         }
     }
 
-    /** What is worth no registration need not go the usual way: few bytes are copied before they are written. */
+    /** They are worth no registration, and need not go the usual way. */
     @Test
-    void fewBytesThatTheDeviceCannotTakeAreCopiedInTime() throws Exception {
+    void fewBytesThatTheDeviceCannotTakeAreCopiedBeforeTheyAreWritten() throws Exception {
         try (ConnectedPair pair = new ConnectedPair()) {
             ByteBuf memory = Unpooled.buffer().writeLong(1).writeLong(2).writeLong(3);
             ByteBuf part = sendablePart(pair.client, memory, 8, 8);
@@ -296,11 +296,13 @@ class UnbufferedMessagesTest {
     }
 
     @Test
-    void whatTheDeviceCanTakeIsNotCopied() throws Exception {
+    void bytesThatTheDeviceCanTakeAndManyBytesAreNotCopiedBeforeTheyAreWritten() throws Exception {
         int many = 16 << 10;
         try (ConnectedPair pair = new ConnectedPair()) {
             ByteBuf own = on(pair.client, () -> pair.client.registeredBuffer(100)).writeZero(100);
-            for (ByteBuf memory : List.of(own, Unpooled.buffer(many).writeZero(many))) {
+            ByteBuf heap = Unpooled.buffer(many).writeZero(many);
+            ByteBuf direct = Unpooled.directBuffer(many).writeZero(many);
+            for (ByteBuf memory : List.of(own, heap, direct)) {
                 int last = memory.writerIndex() - 1;
                 ByteBuf part = sendablePart(pair.client, memory, 0, memory.readableBytes());
                 memory.setByte(last, 7);

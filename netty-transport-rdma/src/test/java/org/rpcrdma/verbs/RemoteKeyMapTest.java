@@ -34,8 +34,10 @@ class RemoteKeyMapTest {
         assertThat(map.remove(-1)).isEqualTo("last");
         assertThat(map.remove(-1)).isNull();
         assertThat(map.values()).containsExactly("zero");
+        assertThat(map.isEmpty()).isFalse();
         map.clear();
         assertThat(map.values()).isEmpty();
+        assertThat(map.isEmpty()).isTrue();
     }
 
     /** Few indices and few keys, so that keys recur. */

@@ -44,9 +44,9 @@ public interface ChannelInternals {
 
     /**
      * A part of a buffer, for a message that is written to this channel at once: a copy in registered memory if there
-     * are few bytes and the device cannot use theirs, otherwise a slice. Event loop only.
+     * are few bytes and the device cannot use theirs, otherwise a slice.
      *
-     * @param buffer in one piece; stays the caller's
+     * @param buffer stays the caller's
      * @param index of the first byte
      * @param length in bytes, from 1
      * @return a buffer whose readable bytes these are; owned by the caller

@@ -59,7 +59,7 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final MemoryRegionRegistry slabs;
 
     /** Whether the JVM tells the native addresses of memory. */
-    final boolean hasAddresses;
+    public final boolean hasAddresses;
 
     private final SlabBlockAllocator blocks = new SlabBlockAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
