@@ -11,8 +11,9 @@ import org.rpcrdma.benchmarks.verbs.VerbsBenchmark;
 import org.rpcrdma.benchmarks.verbs.VerbsBenchmark.Carrier;
 
 /**
- * What nothing can be faster than: without RPC, pipelines and event loops, two threads of one process. NULL is a
- * message of {@value #SMALL} bytes and one back, READ is a request and as many bytes back, an echo the same bytes back.
+ * Bare carriers: two threads of one process, without RPC, pipelines and event loops. Nothing that is built on a carrier
+ * can be faster. NULL is a message of {@value #SMALL} bytes and one back, READ is a request and as many bytes back, an
+ * echo the same bytes back.
  */
 enum Floor implements Contender {
     /** Bare sockets of the JDK. */

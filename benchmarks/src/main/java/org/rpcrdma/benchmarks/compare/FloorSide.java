@@ -10,6 +10,9 @@ final class FloorSide implements Side {
     private static final int BATCH_BYTES = 4 << 20;
     private static final int BATCH = 200;
 
+    /** A batch begins and ends with nothing outstanding, which must be little of it. */
+    private static final int LEAST_WINDOWS = 12;
+
     private final Floor floor;
     private Exchange exchange;
     private int bytes = -1;
@@ -25,24 +28,28 @@ final class FloorSide implements Side {
     }
 
     @Override
-    public void connect(String address, int connections) {
+    public void connect(String address, int count) {
         // Each length of messages, and each number of connections, has its own.
     }
 
     @Override
     public long run(Work work, long end, Histogram latencies) throws Exception {
-        if (bytes != work.bytes() || connections != work.connections()) {
+        if (exchange == null || bytes != work.bytes() || connections != work.connections()) {
             close();
             exchange = floor.exchange(work);
             bytes = work.bytes();
             connections = work.connections();
         }
-        int batch = Math.max(4, Math.min(BATCH * connections, BATCH_BYTES / Math.max(1, bytes)));
+        int outstanding = work.outstanding() * connections;
+        int batch =
+                Math.max(
+                        LEAST_WINDOWS * outstanding,
+                        Math.min(BATCH, BATCH_BYTES / Math.max(1, bytes)));
         long calls = 0;
         for (long now = System.nanoTime(); calls == 0 || now - end < 0; ) {
             floor.exchange(exchange, work, batch);
             long next = System.nanoTime();
-            latencies.recordValue((next - now) * work.outstanding() * connections / batch);
+            latencies.recordValue((next - now) * outstanding / batch);
             calls += batch;
             now = next;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.rpcrdma.benchmarks.verbs;
 
-/** Two ends of connections over the loopback, one of them as a rule, each end busy on a thread of its own. */
+/** Both sides of one connection over the loopback, or of several; each side is busy on a thread of its own. */
 public interface Exchange extends AutoCloseable {
 
     /**

@@ -43,6 +43,7 @@ final class IwarpExchange implements Exchange {
     private final Thread thread;
     private long answered;
     private volatile boolean ended;
+    private volatile Throwable echoFailure;
 
     /**
      * @param slots messages of a connection for which there is memory, at least the largest window: what is used is
@@ -81,6 +82,7 @@ final class IwarpExchange implements Exchange {
             while (!callers[i].connected) {
                 context.poll(BUDGET);
                 callerContext.poll(BUDGET);
+                callers[i].check();
             }
             Echo echo = accepted.get(i);
             callers[i].prepare();
@@ -155,6 +157,9 @@ final class IwarpExchange implements Exchange {
                 callerContext.poll(BUDGET);
                 for (Caller caller : callers) {
                     caller.check();
+                }
+                if (echoFailure != null) {
+                    throw new IllegalStateException(echoFailure);
                 }
             }
         }
@@ -333,6 +338,9 @@ final class IwarpExchange implements Exchange {
         }
 
         void answer() {
+            if (failure != null) {
+                echoFailure = failure;
+            }
             if (hasAnswers) {
                 hasAnswers = false;
                 pair.doorbell();

@@ -37,7 +37,7 @@ enum PathCall {
             case READ_4K, READ_64K -> messages.readCall(xid, bytes);
             case READ_4K_PLACED ->
                     new RpcMessage(messages.readCall(xid, bytes))
-                            .addSink(data.retainedDuplicate().writerIndex(0));
+                            .addSink(data.retainedSlice(0, bytes).writerIndex(0));
             case WRITE_4K, WRITE_64K -> messages.writeCall(xid, data);
         };
     }

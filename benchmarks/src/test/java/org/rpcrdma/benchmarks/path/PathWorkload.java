@@ -71,15 +71,19 @@ public final class PathWorkload implements Function<String[], long[]> {
         responder = new PathResponder(call, data);
         EventLoopGroup server = group();
         EventLoopGroup client = group();
+        long[] counts;
         try {
             connect(server, client);
-            return count();
+            counts = count();
         } finally {
             server.shutdownGracefully(0, 1, TimeUnit.SECONDS);
             client.shutdownGracefully(0, 1, TimeUnit.SECONDS);
             runUntil("the event loops end", () -> network.threadCount() == 0);
-            data.release();
         }
+        if (!data.release()) {
+            throw new IllegalStateException("the data of " + call + " are still in use");
+        }
+        return counts;
     }
 
     private EventLoopGroup group() {
