@@ -74,4 +74,9 @@ public final class RemoteKeyMap<V> {
     public void clear() {
         byRotatedKey.clear();
     }
+
+    @Override
+    public String toString() {
+        return "RemoteKeyMap(values: " + byRotatedKey.size() + ")";
+    }
 }

@@ -35,6 +35,7 @@ class RemoteKeyMapTest {
         assertThat(map.remove(-1)).isNull();
         assertThat(map.values()).containsExactly("zero");
         assertThat(map.isEmpty()).isFalse();
+        assertThat(map).hasToString("RemoteKeyMap(values: 1)");
         map.clear();
         assertThat(map.values()).isEmpty();
         assertThat(map.isEmpty()).isTrue();
