@@ -21,6 +21,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.rpcrdma.channel.PollMode;
 import org.rpcrdma.channel.RdmaChannel;
+import org.rpcrdma.channel.RdmaCounter;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
 import org.rpcrdma.channel.RdmaServerChannel;
 import org.rpcrdma.channel.RdmaServerStreamChannel;
@@ -52,6 +53,8 @@ public final class PlatformCheck {
     /** A third of what one of these has is the most that {@code -XX:MaxDirectMemorySize=160m} leaves for one buffer. */
     private static final int LARGEST_CALL = 24;
 
+    private static final int SHORT_CALL = 100;
+    private static final int SHORT_CALLS = 200;
     private static final int STREAM_BYTES = 4 * MIB;
 
     private final RdmaEventLoopGroup group;
@@ -179,8 +182,20 @@ public final class PlatformCheck {
                 call(client, mib * MIB);
             }
         }
+        shortCalls(client);
         client.closeAsync().sync();
         listener.close().sync();
+    }
+
+    /** Their buffers are parts of memory that is registered already. */
+    private void shortCalls(RpcRdmaClient client) throws Exception {
+        call(client, SHORT_CALL);
+        long before = group.value(RdmaCounter.REGISTRATIONS);
+        for (int i = 0; i < SHORT_CALLS; i++) {
+            call(client, SHORT_CALL);
+        }
+        long made = group.value(RdmaCounter.REGISTRATIONS) - before;
+        require(made < SHORT_CALLS, made + " registrations for " + SHORT_CALLS + " short calls");
     }
 
     private static void call(RpcRdmaClient client, int length) throws Exception {

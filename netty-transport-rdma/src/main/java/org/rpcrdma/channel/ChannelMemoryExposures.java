@@ -54,7 +54,8 @@ final class ChannelMemoryExposures {
         MemoryRegion region =
                 isPooled || exactExposure ? memory.pooled(buffer, index, length) : null;
         if (region != null) {
-            return queuePair.expose(region, buffer.memoryAddress() + index, length, rights);
+            return queuePair.expose(
+                    region, ZeroCopyRegistrar.address(buffer) + index, length, rights);
         }
         region = memory.register(buffer, index, length);
         try {

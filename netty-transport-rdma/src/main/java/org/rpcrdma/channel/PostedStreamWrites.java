@@ -110,7 +110,8 @@ final class PostedStreamWrites {
         ensureRoomToHold();
         MemoryRegion pooled = memory.pooled(buffer, index, length);
         if (pooled != null) {
-            write(offset, key, buffer.memoryAddress() + index, length, pooled.localKey());
+            long address = ZeroCopyRegistrar.address(buffer) + index;
+            write(offset, key, address, length, pooled.localKey());
             hold(buffer.retain(), null);
             return;
         }

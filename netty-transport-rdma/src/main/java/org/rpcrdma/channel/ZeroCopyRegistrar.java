@@ -35,6 +35,11 @@ final class ZeroCopyRegistrar {
                 : null;
     }
 
+    /** The address, in work requests, of the first byte of a buffer for which {@link #pooled} has a registration. */
+    static long address(ByteBuf buffer) {
+        return buffer instanceof RegisteredByteBuf own ? own.address() : buffer.memoryAddress();
+    }
+
     /**
      * Registers exactly these bytes until {@link MemoryRegion#deregister()}.
      *
@@ -71,14 +76,13 @@ final class ZeroCopyRegistrar {
 
     /**
      * These bytes to be sent at once: a copy if there are few and the device cannot use their memory, otherwise a
-     * slice. Of many, only their write tells whether it has to copy them: to ask twice costs more than it spares. And
-     * without addresses it would copy the copy.
+     * slice. Of many, only their write tells whether it has to copy them: to ask twice costs more than it spares.
      *
      * @param buffer stays the caller's
      * @return owned by the caller
      */
     ByteBuf sendablePart(ByteBuf buffer, int index, int length) {
-        return length >= COPY_LIMIT || !pool.hasAddresses || pooled(buffer, index, length) != null
+        return length >= COPY_LIMIT || pooled(buffer, index, length) != null
                 ? buffer.retainedSlice(index, length)
                 : copy(buffer, index, length);
     }
@@ -111,11 +115,7 @@ final class ZeroCopyRegistrar {
     MemoryRegion gather(QueuePair queuePair, ByteBuf buffer, int index, int length) {
         MemoryRegion region = pooled(buffer, index, length);
         if (region != null) {
-            long start =
-                    buffer instanceof RegisteredByteBuf own
-                            ? own.address()
-                            : buffer.memoryAddress();
-            queuePair.gather(start + index, length, region.localKey());
+            queuePair.gather(address(buffer) + index, length, region.localKey());
             return null;
         }
         region = register(buffer, index, length);

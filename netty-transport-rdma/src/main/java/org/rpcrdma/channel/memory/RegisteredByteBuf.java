@@ -77,13 +77,13 @@ public final class RegisteredByteBuf extends AbstractSlabByteBuf implements Rece
     /**
      * Finds the registration of a part of the bytes.
      *
-     * @return {@code null} when they are not all in this buffer, or Netty does not reach memory by its address
+     * @return {@code null} when they are not all in this buffer
      * @throws io.netty.util.IllegalReferenceCountException when the buffer was released
      */
     public MemoryRegion registration(int index, int length) {
         check(0, 0);
         boolean isInside = index >= 0 && length >= 0 && length <= capacity - index;
-        return isInside && pool.hasAddresses ? slab.region : null;
+        return isInside ? slab.region : null;
     }
 
     /** This object as a plain {@code ByteBuf}. */
