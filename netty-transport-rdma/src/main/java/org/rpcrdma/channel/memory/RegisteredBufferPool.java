@@ -58,8 +58,8 @@ public final class RegisteredBufferPool extends AbstractByteBufAllocator {
     private final BooleanSupplier inEventLoop;
     private final MemoryRegionRegistry slabs;
 
-    /** Whether the JVM tells the native addresses of memory. */
-    public final boolean hasAddresses;
+    /** Whether Netty accesses memory by its native address. */
+    final boolean hasAddresses;
 
     private final SlabBlockAllocator blocks = new SlabBlockAllocator();
     private final SizeClassBufferCache ready = new SizeClassBufferCache();
