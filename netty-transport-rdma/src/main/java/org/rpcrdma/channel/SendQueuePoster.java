@@ -234,18 +234,16 @@ final class SendQueuePoster implements ChannelOutboundBuffer.MessageProcessor {
             unbuffered.spill();
         }
         switch (status) {
-            case SUCCESS -> succeed(message);
+            case SUCCESS -> {
+                if (!unbuffered.tryComplete(message) && isNextOfOutbound(message)) {
+                    outbound.remove();
+                    removeCancelled();
+                }
+            }
             case FLUSHED -> {
                 // The close that follows fails the message in the outbound buffer, with its cause.
             }
             default -> fail(message, status);
-        }
-    }
-
-    private void succeed(Object message) {
-        if (!unbuffered.tryComplete(message) && isNextOfOutbound(message)) {
-            outbound.remove();
-            removeCancelled();
         }
     }
 

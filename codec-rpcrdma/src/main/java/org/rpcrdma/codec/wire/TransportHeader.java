@@ -374,7 +374,15 @@ public final class TransportHeader {
     /** Appends an RDMA_MSG or RDMA_NOMSG header. */
     public void encode(ByteBuf out) {
         if (version == VERSION_ONE && !hasChunks()) {
-            encodeWithoutChunks(out);
+            // A buffer checks each access: one for all words.
+            byte[] words = start;
+            INT.set(words, 0, xid);
+            INT.set(words, 4, version);
+            INT.set(words, 8, credit);
+            INT.set(words, 12, proc);
+            LONG.set(words, FIXED_BYTES, 0L);
+            INT.set(words, FIXED_BYTES + 8, 0);
+            out.writeBytes(words, 0, MINIMUM_BYTES);
             return;
         }
         encodeFixed(out, xid, version, credit, proc);
@@ -388,18 +396,6 @@ public final class TransportHeader {
         reads.encode(out);
         writes.encode(out);
         reply.encode(out);
-    }
-
-    /** A buffer checks each access: one for all words. */
-    private void encodeWithoutChunks(ByteBuf out) {
-        byte[] words = start;
-        INT.set(words, 0, xid);
-        INT.set(words, 4, version);
-        INT.set(words, 8, credit);
-        INT.set(words, 12, proc);
-        LONG.set(words, FIXED_BYTES, 0L);
-        INT.set(words, FIXED_BYTES + 8, 0);
-        out.writeBytes(words, 0, MINIMUM_BYTES);
     }
 
     static void encodeFixed(ByteBuf out, int xid, int version, int credit, int proc) {
