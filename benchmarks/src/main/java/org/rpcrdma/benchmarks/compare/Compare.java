@@ -39,6 +39,13 @@ final class Compare implements Callable<Integer> {
 
     private static final long SMOKE_MILLIS = 100;
 
+    /**
+     * A heap that grows has calls pay for the first touch of its memory, in some virtual machines 15 to 30 microseconds
+     * a page. What may be allocated beside the heap would depend on its size.
+     */
+    private static final List<String> TOUCHED_HEAP =
+            List.of("-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch", "-XX:MaxDirectMemorySize=4g");
+
     /** Of all work, that which is also done at a constant rate. */
     private static final Set<Work> LOADED =
             Set.of(
@@ -156,7 +163,9 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--jvm",
             paramLabel = "ARGUMENT",
-            description = "For the JVMs that are measured; may be given more than once.")
+            description =
+                    "For the JVMs that are measured, behind those that fix their heap; may be given"
+                            + " more than once.")
     private List<String> jvmArguments = new ArrayList<>();
 
     public static void main(String[] args) {
@@ -254,9 +263,11 @@ final class Compare implements Callable<Integer> {
     private Comparison run(List<Work> works) throws IOException, InterruptedException {
         List<Pair> pairs = new ArrayList<>();
         List<Row> rows = new ArrayList<>();
+        List<String> arguments = new ArrayList<>(isSmoke ? List.of() : TOUCHED_HEAP);
+        arguments.addAll(jvmArguments);
         try {
             for (Contender contender : contenders()) {
-                pairs.add(new Pair(contender, inOneProcess, jvmArguments));
+                pairs.add(new Pair(contender, inOneProcess, arguments));
             }
             // RPC is over before the byte streams begin: TCP gives up what a process that is
             // stopped for a quarter of an

@@ -19,15 +19,17 @@ import java.util.stream.Stream;
  * @param machineNanos time of all that runs on the machine, on any CPU; in steps of 10 ms
  * @param systemCalls that read or write by file descriptor; those that send, receive or wait are not counted
  * @param compilerNanos time of the JVM's compilers on a CPU, in steps of 10 ms
+ * @param pageFaults without a disk: pages touched for the first time since the system gave them
  */
 record Cost(
         long cpuNanos,
         long allocatedBytes,
         long machineNanos,
         long systemCalls,
-        long compilerNanos) {
+        long compilerNanos,
+        long pageFaults) {
 
-    static final Cost NOTHING = new Cost(0, 0, 0, 0, 0);
+    static final Cost NOTHING = new Cost(0, 0, 0, 0, 0, 0);
 
     private static final OperatingSystemMXBean SYSTEM =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -37,16 +39,24 @@ record Cost(
     private static final int STOLEN = 8;
     private static final long TICK_NANOS = 10_000_000;
     private static final Path IO = Path.of("/proc/self/io");
-    private static final Path THREADS_OF_SYSTEM = Path.of("/proc/self/task");
+    private static final Path PROCESS = Path.of("/proc/self");
+    private static final Path THREADS_OF_SYSTEM = PROCESS.resolve("task");
     private static final Pattern COMPILER = Pattern.compile("\\(C[12] Compiler");
 
-    /** Of the words of a thread's status, the first of which ends its name. */
+    /** Of the words of a thread's or a process's status, the first of which ends its name. */
+    private static final int MINOR_FAULTS = 8;
+
     private static final int USER_TIME = 12;
 
     /** Of this process. */
     static Cost now() {
         return new Cost(
-                SYSTEM.getProcessCpuTime(), allocatedByOthers(), machine(), calls(), compilers());
+                SYSTEM.getProcessCpuTime(),
+                allocatedByOthers(),
+                machine(),
+                calls(),
+                compilers(),
+                pageFaultsOfProcess());
     }
 
     Cost since(Cost before) {
@@ -55,7 +65,8 @@ record Cost(
                 Math.max(0, allocatedBytes - before.allocatedBytes),
                 machineNanos - before.machineNanos,
                 systemCalls - before.systemCalls,
-                Math.max(0, compilerNanos - before.compilerNanos));
+                Math.max(0, compilerNanos - before.compilerNanos),
+                pageFaults - before.pageFaults);
     }
 
     private static long allocatedByOthers() {
@@ -109,17 +120,33 @@ record Cost(
         }
     }
 
-    /** Its name, which is cut after 15 characters, is in parentheses; then come its times as a user and the system. */
     private static long ticksOfCompiler(Path thread) {
         try {
-            String status = Files.readString(thread.resolve("stat"));
+            String status = status(thread);
             if (!COMPILER.matcher(status).find()) {
                 return 0;
             }
-            String[] words = status.substring(status.lastIndexOf(')')).split(" ", -1);
+            String[] words = words(status);
             return Long.parseLong(words[USER_TIME]) + Long.parseLong(words[USER_TIME + 1]);
         } catch (IOException e) {
             return 0; // it has ended meanwhile
         }
+    }
+
+    private static long pageFaultsOfProcess() {
+        try {
+            return Long.parseLong(words(status(PROCESS))[MINOR_FAULTS]);
+        } catch (IOException e) {
+            return 0; // the system does not tell it
+        }
+    }
+
+    private static String status(Path of) throws IOException {
+        return Files.readString(of.resolve("stat"));
+    }
+
+    /** Its name, which is cut after 15 characters, is in parentheses, and may have some itself (proc(5)). */
+    private static String[] words(String status) {
+        return status.substring(status.lastIndexOf(')')).split(" ", -1);
     }
 }

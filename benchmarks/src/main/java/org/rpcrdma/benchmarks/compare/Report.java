@@ -20,8 +20,8 @@ final class Report {
                     String.format(
                             "%n### %s%n%n| transport | latency, us | ratio | calls/s | MB/s | ratio"
                                     + " | p99, us | CPU, us a call | heap, bytes a call | reads and"
-                                    + " writes a call |%n|%s|%n",
-                            heading(work), " --- |".repeat(10).replaceAll("\\|$", "")));
+                                    + " writes a call | page faults a call |%n|%s|%n",
+                            heading(work), " --- |".repeat(11).replaceAll("\\|$", "")));
             for (String transport : comparison.transports()) {
                 comparison.row(work, transport).ifPresent(row -> to.append(line(row, baseline)));
             }
@@ -62,7 +62,7 @@ final class Report {
         double rate = row.median(Window::callsPerSecond);
         return String.format(
                 Locale.ROOT,
-                "| %s | %.1f | %s | %.0f | %.0f | %s | %.1f | %.2f | %.0f | %.2f |%n",
+                "| %s | %.1f | %s | %.0f | %.0f | %s | %.1f | %.2f | %.0f | %.2f | %.2f |%n",
                 row.transport(),
                 row.median(Window::medianMicros),
                 row.ratio(baseline, Window::medianMicros),
@@ -72,6 +72,7 @@ final class Report {
                 row.median(window -> window.p99() / 1e3),
                 row.median(Window::cpuMicrosPerCall),
                 row.median(Window::allocatedBytesPerCall),
-                row.median(Window::systemCallsPerCall));
+                row.median(Window::systemCallsPerCall),
+                row.median(Window::pageFaultsPerCall));
     }
 }

@@ -84,4 +84,9 @@ record Window(
     double systemCallsPerCall() {
         return (double) (client.systemCalls() + server.systemCalls()) / calls;
     }
+
+    /** Of both processes; see {@link Cost#pageFaults}. */
+    double pageFaultsPerCall() {
+        return (double) (client.pageFaults() + server.pageFaults()) / calls;
+    }
 }

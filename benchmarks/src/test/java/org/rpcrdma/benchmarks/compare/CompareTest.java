@@ -173,7 +173,7 @@ class CompareTest {
     }
 
     private static Cost compiled(long millis) {
-        return new Cost(0, 0, 0, 0, millis * 1_000_000);
+        return new Cost(0, 0, 0, 0, millis * 1_000_000, 0);
     }
 
     @Test
