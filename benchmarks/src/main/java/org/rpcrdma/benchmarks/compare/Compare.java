@@ -40,10 +40,10 @@ final class Compare implements Callable<Integer> {
     private static final long SMOKE_MILLIS = 100;
 
     /**
-     * A heap that grows has calls pay for the first touch of its memory, in some virtual machines 15 to 30 microseconds
-     * a page. What may be allocated beside the heap would depend on its size.
+     * While a heap grows, calls pay for the page faults of its memory, in some virtual machines 15 to 30 microseconds
+     * each. The limit of direct memory would follow the size of the heap.
      */
-    private static final List<String> TOUCHED_HEAP =
+    private static final List<String> PRETOUCHED_HEAP =
             List.of("-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch", "-XX:MaxDirectMemorySize=4g");
 
     /** Of all work, that which is also done at a constant rate. */
@@ -263,7 +263,7 @@ final class Compare implements Callable<Integer> {
     private Comparison run(List<Work> works) throws IOException, InterruptedException {
         List<Pair> pairs = new ArrayList<>();
         List<Row> rows = new ArrayList<>();
-        List<String> arguments = new ArrayList<>(isSmoke ? List.of() : TOUCHED_HEAP);
+        List<String> arguments = new ArrayList<>(isSmoke ? List.of() : PRETOUCHED_HEAP);
         arguments.addAll(jvmArguments);
         try {
             for (Contender contender : contenders()) {

@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * @param machineNanos time of all that runs on the machine, on any CPU; in steps of 10 ms
  * @param systemCalls that read or write by file descriptor; those that send, receive or wait are not counted
  * @param compilerNanos time of the JVM's compilers on a CPU, in steps of 10 ms
- * @param pageFaults without a disk: pages touched for the first time since the system gave them
+ * @param pageFaults for which no disk was read: most are first touches of memory
  */
 record Cost(
         long cpuNanos,
@@ -38,8 +38,8 @@ record Cost(
     private static final int IDLE = 4;
     private static final int STOLEN = 8;
     private static final long TICK_NANOS = 10_000_000;
-    private static final Path IO = Path.of("/proc/self/io");
     private static final Path PROCESS = Path.of("/proc/self");
+    private static final Path IO = PROCESS.resolve("io");
     private static final Path THREADS_OF_SYSTEM = PROCESS.resolve("task");
     private static final Pattern COMPILER = Pattern.compile("\\(C[12] Compiler");
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.google.gson.Gson;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -170,6 +171,16 @@ class CompareTest {
     private static Window compiledFor(long clientMillis, long serverMillis) {
         return new Window(
                 1, 300_000_000, 0, 0, 0, 0, 0, compiled(clientMillis), compiled(serverMillis));
+    }
+
+    @Test
+    void firstTouchesOfMemoryArePageFaults() {
+        assumeTrue(Files.exists(Path.of("/proc/self/stat")), "the system does not tell it");
+        Cost before = Cost.now();
+        // Cleared, so touched. With pages of 2 MiB there are fewer.
+        ByteBuffer memory = ByteBuffer.allocateDirect(64 << 20);
+        assertThat(Cost.now().since(before).pageFaults()).isGreaterThanOrEqualTo(16);
+        assertThat(memory.get(0)).isZero();
     }
 
     private static Cost compiled(long millis) {
