@@ -10,6 +10,9 @@ final class AdaptivePolling {
     private PollingEventLoopLimit limit;
     private boolean isEntered;
 
+    /** Whether the last wait ended by a poll, or is still polled. */
+    private boolean isPolling;
+
     AdaptivePolling(AdaptivePollWindow window, PollingEventLoopLimit limit) {
         this.window = window;
         this.limit = limit;
@@ -47,11 +50,18 @@ final class AdaptivePolling {
         window.pollMissed(since, now);
         if (window.isOpen(now) && (isEntered || limit.tryEnter())) {
             isEntered = true;
+            isPolling = true;
             return true;
         }
+        isPolling = false;
         window.blocks(now);
         stop();
         return false;
+    }
+
+    /** Whether the loop did not block when it last had nothing to do. {@code false} before it had nothing to do. */
+    boolean isPolling() {
+        return isPolling;
     }
 
     /** See {@link AdaptivePollWindow#workFound}. */

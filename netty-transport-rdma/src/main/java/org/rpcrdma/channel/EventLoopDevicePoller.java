@@ -181,9 +181,14 @@ final class EventLoopDevicePoller {
         ready.add(channel);
     }
 
-    /** Whether this loop may poll, and the last two polls with deliveries were for this channel only. */
+    /**
+     * Whether this loop polls while it waits, and the last two polls with deliveries were for this channel only. Where
+     * it blocks, a peer is likely to block, too, and smaller batches would wake both up more often.
+     */
     boolean isBusyWithOnly(AbstractRdmaChannel channel) {
-        return isAlone && onlyDelivered == channel && mode != PollMode.BLOCKING;
+        return isAlone
+                && onlyDelivered == channel
+                && (polling == null ? mode == PollMode.BUSY : polling.isPolling());
     }
 
     /** The number of registered channels. Any thread. */

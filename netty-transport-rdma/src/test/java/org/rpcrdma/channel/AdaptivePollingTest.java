@@ -55,6 +55,28 @@ class AdaptivePollingTest {
     }
 
     @Test
+    void aLoopPollsUntilItBlocks() {
+        AdaptivePolling polling = open(new PollingEventLoopLimit(8));
+        assertThat(polling.isPolling()).isFalse();
+        assertThat(polling.tryPoll(now, now)).isTrue();
+        assertThat(polling.isPolling()).isTrue();
+        polling.workFound(now);
+        assertThat(polling.isPolling()).isTrue();
+        assertThat(polling.tryPoll(now, now)).isTrue();
+        assertThat(polling.tryPoll(now, now + AdaptivePollWindow.MAX_NANOS)).isFalse();
+        assertThat(polling.isPolling()).isFalse();
+        polling.workFound(now + AdaptivePollWindow.WORTH_A_TRIAL_NANOS);
+        assertThat(polling.isPolling()).isFalse();
+    }
+
+    @Test
+    void aLoopThatTheLimitKeepsFromPollingBlocks() {
+        AdaptivePolling polling = open(new PollingEventLoopLimit(1));
+        assertThat(polling.tryPoll(now, now)).isFalse();
+        assertThat(polling.isPolling()).isFalse();
+    }
+
+    @Test
     void twoPollOnTwoCpusAndNobodyOnOne() {
         PollingEventLoopLimit limit = new PollingEventLoopLimit(3);
         assertThat(limit.tryEnter()).isTrue();
