@@ -182,7 +182,7 @@ class FlushSchedulingHandlerTest {
     /** The channel is the only one of its loop, which polls. */
     @Test
     void callsGoInPartsWhileTheRequesterWritesMore() throws Exception {
-        try (RpcPair pair = RpcPair.of(CONFIG, CONFIG)) {
+        try (RpcPair pair = RpcPair.polling(CONFIG, CONFIG)) {
             for (int xid = 1; xid <= 3; xid++) {
                 pair.call(Rpc.echo(xid, 8));
                 assertThat(pair.server.takeXid()).isEqualTo(xid);

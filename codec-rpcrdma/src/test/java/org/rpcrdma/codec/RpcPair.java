@@ -25,6 +25,8 @@ import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.awaitility.Awaitility;
 import org.rpcrdma.Device;
+import org.rpcrdma.channel.PollMode;
+import org.rpcrdma.channel.Rdma;
 import org.rpcrdma.channel.RdmaChannel;
 import org.rpcrdma.channel.RdmaChannelOption;
 import org.rpcrdma.channel.RdmaEventLoopGroup;
@@ -42,7 +44,7 @@ final class RpcPair implements AutoCloseable {
     RdmaChannel serverChannel;
     private final Channel listener;
     private final Bootstrap clients;
-    private final RdmaEventLoopGroup group = new RdmaEventLoopGroup(2);
+    private final RdmaEventLoopGroup group;
 
     /** What all peers know: without long Sends, so that chunks begin behind 4096 bytes. */
     static RpcRdmaConfig.Builder usual() {
@@ -52,6 +54,18 @@ final class RpcPair implements AutoCloseable {
     /** Both sides with the codec. */
     static RpcPair of(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
         return of(CodecEnd.of(client), CodecEnd.of(server));
+    }
+
+    /** As above, on event loops that always poll. */
+    static RpcPair polling(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
+        return new RpcPair(
+                CodecEnd.of(client),
+                true,
+                CodecEnd.of(server),
+                true,
+                bootstrap -> {},
+                new CrossConnectionPeerState(),
+                PollMode.BUSY);
     }
 
     /** As above, with counters or a cache of the test. */
@@ -125,6 +139,19 @@ final class RpcPair implements AutoCloseable {
             Consumer<Bootstrap> options,
             CrossConnectionPeerState memory)
             throws Exception {
+        this(clientEnd, clientCodec, serverEnd, serverCodec, options, memory, PollMode.ADAPTIVE);
+    }
+
+    private RpcPair(
+            CodecEnd clientEnd,
+            boolean clientCodec,
+            CodecEnd serverEnd,
+            boolean serverCodec,
+            Consumer<Bootstrap> options,
+            CrossConnectionPeerState memory,
+            PollMode mode)
+            throws Exception {
+        group = new RdmaEventLoopGroup(2, Rdma.provider(), mode);
         RpcRdmaConfig clientConfig = clientEnd.config();
         RpcRdmaConfig serverConfig = serverEnd == null ? null : serverEnd.config();
         Bootstrap bootstrap =

@@ -156,6 +156,8 @@ final class PublishedStreamReceiveBuffers {
      * Whether a read loop goes on with more bytes. For the only busy stream it ends with a DATA message, so that each
      * flush of the peer is answered by a flush of its own: otherwise all requests in flight would soon be in one batch,
      * with one end always idle. With other streams on the event loop, more bytes save flushes.
+     *
+     * @param isAlone whether it is the only busy one, of an event loop that polls
      */
     boolean continuesRead(boolean isAlone) {
         return isAlone ? messages.isWithinMessage() : memory.isReadable();

@@ -71,7 +71,12 @@ class AdaptivePollingTest {
 
     @Test
     void aLoopThatTheLimitKeepsFromPollingBlocks() {
-        AdaptivePolling polling = open(new PollingEventLoopLimit(1));
+        PollingEventLoopLimit limit = new PollingEventLoopLimit(2);
+        AdaptivePolling polling = open(limit);
+        assertThat(polling.tryPoll(now, now)).isTrue();
+        polling.workFound(now);
+        assertThat(limit.tryEnter()).isTrue();
+        assertThat(limit.tryEnter()).isTrue();
         assertThat(polling.tryPoll(now, now)).isFalse();
         assertThat(polling.isPolling()).isFalse();
     }
