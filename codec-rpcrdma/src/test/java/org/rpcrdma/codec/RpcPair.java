@@ -88,13 +88,21 @@ final class RpcPair implements AutoCloseable {
                 CodecEnd.of(server),
                 true,
                 options,
-                new CrossConnectionPeerState());
+                new CrossConnectionPeerState(),
+                PollMode.ADAPTIVE);
     }
 
     /** As above, with a server that remembers peers of earlier connections. */
     static RpcPair rawClient(RpcRdmaConfig client, CodecEnd server, CrossConnectionPeerState memory)
             throws Exception {
-        return new RpcPair(CodecEnd.of(client), false, server, true, bootstrap -> {}, memory);
+        return new RpcPair(
+                CodecEnd.of(client),
+                false,
+                server,
+                true,
+                bootstrap -> {},
+                memory,
+                PollMode.ADAPTIVE);
     }
 
     static RpcPair rawServer(RpcRdmaConfig client, RpcRdmaConfig server) throws Exception {
@@ -111,7 +119,8 @@ final class RpcPair implements AutoCloseable {
                 CodecEnd.of(server),
                 false,
                 options,
-                new CrossConnectionPeerState());
+                new CrossConnectionPeerState(),
+                PollMode.ADAPTIVE);
     }
 
     /** A raw responder that announces nothing. */
@@ -128,18 +137,8 @@ final class RpcPair implements AutoCloseable {
                 serverEnd,
                 serverCodec,
                 bootstrap -> {},
-                new CrossConnectionPeerState());
-    }
-
-    private RpcPair(
-            CodecEnd clientEnd,
-            boolean clientCodec,
-            CodecEnd serverEnd,
-            boolean serverCodec,
-            Consumer<Bootstrap> options,
-            CrossConnectionPeerState memory)
-            throws Exception {
-        this(clientEnd, clientCodec, serverEnd, serverCodec, options, memory, PollMode.ADAPTIVE);
+                new CrossConnectionPeerState(),
+                PollMode.ADAPTIVE);
     }
 
     private RpcPair(
